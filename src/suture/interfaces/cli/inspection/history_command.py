@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from textwrap import shorten
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from typer import Option
@@ -13,12 +13,26 @@ from typer import Option
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import format_table, print_json, print_note, print_text
+from suture.interfaces.cli.terminal.terminal_output import (
+    format_table,
+    print_json,
+    print_note,
+    print_text,
+    stdout_columns,
+)
 
-COLUMNS = ("run", "task", "outcome", "spent", "when")
-MAX_TITLE_CHARS = 28
-"""With the other columns at their usual width, a row then fits into 80 columns."""
+COLUMNS = ("run", "folder", "task", "outcome", "spent", "when")
+MIN_TITLE_CHARS = 28
+"""With the other columns at their usual width, a row without its folder then fits into 80 columns."""
+MAX_TITLE_CHARS = 80
+MAX_FOLDER_CHARS = 20
+"""The same for a wide terminal, and for a pipe. These two are chosen by judgement."""
+COLUMN_GAP = 2
 SHORT_ID_CHARS = 6
+USUAL_BEGINNING = re.compile(
+    r"(?:write|create) an? (?:python )?function (?:called |named |that )?", re.IGNORECASE
+)
+"""What most tasks begin with, so that it tells none of them from the others."""
 SinceOption = Annotated[
     str, Option("--since", metavar="DAY", help="Started on this day or later, such as 2026-11-01 or 7d.")
 ]
@@ -77,7 +91,7 @@ def history(
     if as_json:
         print_json(runs)
     elif runs:
-        print_text(format_table([COLUMNS, *map(_row, runs)]))
+        print_text(format_table(history_rows(runs, stdout_columns())))
     elif query.is_set:
         print_note("no run matches")
     else:
@@ -102,23 +116,47 @@ def parse_since(day: str) -> float | None:
         ) from fault
 
 
+def history_rows(runs: Sequence[dict[str, Any]], columns: int | None) -> list[tuple[str, ...]]:
+    """Return the rows of the table of runs, with titles as long as the terminal allows.
+
+    On a narrow terminal, the folder's column is left out.
+
+    Args:
+        columns: Width of the terminal; `None` if there is none.
+    """
+    rows = [COLUMNS, *map(_row, runs)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    task = COLUMNS.index("task")
+    widths[task] = 0
+    for left_out in ((), (COLUMNS.index("folder"),)):
+        shown = [number for number in range(len(COLUMNS)) if number not in left_out]
+        used = sum(widths[number] for number in shown) + COLUMN_GAP * (len(shown) - 1)
+        available = MAX_TITLE_CHARS if columns is None else min(columns - used, MAX_TITLE_CHARS)
+        if available >= MIN_TITLE_CHARS:
+            break
+    limits = {task: max(available, MIN_TITLE_CHARS)}
+    return [tuple(_shorten(row[n], limits.get(n, MAX_TITLE_CHARS)) for n in shown) for row in rows]
+
+
+def _shorten(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[: max_chars - 3].rstrip()}..."
+
+
 def _row(run: dict[str, Any]) -> tuple[str, ...]:
-    spend, title, started_s = (
-        run["spend"],
-        shorten(run["title"], MAX_TITLE_CHARS, placeholder=" ..."),
-        run["started_s"],
-    )
+    spend, started_s, folder = run["spend"], run["started_s"], PurePath(run["project"]).name
+    title = USUAL_BEGINNING.sub("", run["title"].removeprefix(f"{folder}: "), count=1)
     if run["fork_of"]:
-        title += f", fork of {run['fork_of'][-SHORT_ID_CHARS:]} at {run['fork_at']}"
+        title = f"fork of {run['fork_of'][-SHORT_ID_CHARS:]} at {run['fork_at']}: {title}"
     if run["replay_of"]:
-        title += f", replay of {run['replay_of'][-SHORT_ID_CHARS:]}"
+        title = f"replay of {run['replay_of'][-SHORT_ID_CHARS:]}: {title}"
     spent = f"{spend['seconds']:.0f} s"
     if spend["tokens"]:
         spent += f", {spend['tokens']:,} tokens"
     if spend["money"]:
         spent += f", ${spend['money']:.4f}"
     start = time.strftime("%m-%d %H:%M", time.localtime(started_s)) if started_s is not None else ""
-    return (run["run"][-SHORT_ID_CHARS:], title, run["outcome"], spent, start)
+    run_id = run["run"][-SHORT_ID_CHARS:]
+    return (run_id, _shorten(folder, MAX_FOLDER_CHARS), " ".join(title.split()), run["outcome"], spent, start)
 
 
 @handle_errors

@@ -95,8 +95,7 @@ def print_text(text: str) -> None:
     A terminal gets long lines folded between words.
     """
     text = escape_unprintable(text)
-    if sys.stdout.isatty():
-        columns = make_console().width
+    if (columns := stdout_columns()) is not None:
         text = "\n".join(part for line in text.split("\n") for part in fold_line(line, columns))
     print_raw(text)
 
@@ -198,7 +197,12 @@ def file_bytes(text: str) -> bytes:
 def format_table(rows: Iterable[Sequence[str]]) -> str:
     """Return rows as aligned columns, one line each unless the terminal is too narrow."""
     cells = [[escape_unprintable(cell).replace("\n", " ") for cell in row] for row in rows]
-    return "\n".join(fold_table(cells, make_console().width if sys.stdout.isatty() else None))
+    return "\n".join(fold_table(cells, stdout_columns()))
+
+
+def stdout_columns() -> int | None:
+    """Return the width of the terminal, or `None` if stdout is none."""
+    return make_console().width if sys.stdout.isatty() else None
 
 
 def stdin_is_terminal() -> bool:

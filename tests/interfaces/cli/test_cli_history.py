@@ -1,0 +1,54 @@
+"""The table of `suture history` uses the width of the terminal, so that tasks can be told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from suture.interfaces.cli.inspection.history_command import history_rows
+from suture.interfaces.cli.terminal.line_folding import fold_table
+
+
+def make_run(title: str, project: str) -> dict[str, Any]:
+    return {
+        "run": "20261128-081944454-678156",
+        "title": title,
+        "project": project,
+        "outcome": "healed",
+        "spend": {"seconds": 152.0, "tokens": 0, "money": 0.0},
+        "started_s": 1.8e9,
+        "fork_of": None,
+        "fork_at": None,
+        "replay_of": None,
+    }
+
+
+RUNS = [
+    make_run(
+        "Write a function split_bill(cents, n) that splits a bill fairly among people", "/home/ada/bills"
+    ),
+    make_run("Write a function that makes a slug of a title, for the address of a page", "/home/ada/bills"),
+    make_run("bills: test_three_of_a_thing_cost_three_times_as_much and 2 more", "/home/ada/bills"),
+]
+
+
+@pytest.mark.parametrize("columns", [80, 100, 120, 160])
+def test_each_run_is_one_line_that_tells_its_task(columns: int) -> None:
+    lines = fold_table(history_rows(RUNS, columns), columns)
+
+    assert len(lines) == 1 + len(RUNS)
+    assert max(map(len, lines)) <= columns
+    for line, beginning in zip(lines[1:], ("split_bill(cents", "makes a slug", "test_three_of"), strict=True):
+        assert beginning in line
+
+
+def test_a_wide_terminal_shows_the_folder_and_the_whole_task() -> None:
+    header, first, *_ = history_rows(RUNS, 160)
+    assert header[1:3] == ("folder", "task")
+    assert first[1:3] == ("bills", "split_bill(cents, n) that splits a bill fairly among people")
+
+
+def test_a_fork_is_named_before_the_task() -> None:
+    fork = {**RUNS[0], "fork_of": "20261128-081944454-123456", "fork_at": 2}
+    assert history_rows([fork], 120)[1][2].startswith("fork of 123456 at 2: split_bill")
