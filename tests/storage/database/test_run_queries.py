@@ -54,9 +54,9 @@ def test_a_query_returns_how_many_tests_failed_at_first(store: Store, runs: list
 @pytest.mark.parametrize(
     ("failing", "test", "title"),
     [
-        (1, "tests/test_cart.py::TestCart::test_total[1-2]", "cart: test_total[1-2] fails"),
-        (1, "tests/test_cart.py::test_total[a::b]", "cart: test_total[a::b] fails"),
-        (3, "a cart adds prices", "cart: a cart adds prices and 2 more fail"),
+        (1, "tests/test_cart.py::TestCart::test_total[1-2]", "cart: test_total[1-2]"),
+        (1, "tests/test_cart.py::test_total[a::b]", "cart: test_total[a::b]"),
+        (3, "a cart adds prices", "cart: a cart adds prices and 2 more"),
         (2, "", "cart: 2 failing tests"),
         (0, "", "heal cart"),
     ],

@@ -12,6 +12,9 @@ RUN_ID = r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}"
 """The form of the ids of runs, as `new_run_id` makes them."""
 REPLY_FILE = "reply.txt"
 """A file of the run's folder with the end of the reply that a model is writing; it is no record of the run."""
+SEARCH_FILE = "search.json"
+"""A file of the run's folder with how far its search is: the edits tried, and the failing tests that the best of them
+makes pass, of how many. It is no record of the run."""
 JobKind = Literal["write", "heal", "fork", "replay", "resume", "verify", "judge"]
 """What a job does: the command of the same name, or for `write` the command `run`."""
 RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay")

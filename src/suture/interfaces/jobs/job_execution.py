@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,16 +29,17 @@ from suture.api.options import HealOptions, WriteOptions
 from suture.core.ledger import RunFolder, get_run_state, last_payload, read_ledger, total_spend
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
-from suture.core.records.judgement import JudgeStep
 from suture.core.settings import Settings, load_settings
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import BudgetExceeded, StorageError, UsageError
-from suture.interfaces.jobs.job import REPLY_FILE, RUN_KINDS, Job, JobEnd
+from suture.interfaces.jobs.job import REPLY_FILE, RUN_KINDS, SEARCH_FILE, Job, JobEnd
+from suture.interfaces.jobs.judge_steps import make_step_writer
 from suture.interfaces.jobs.project_sources import locate_project
 from suture.interfaces.jobs.tuning import MAX_REPLY_TAIL_CHARS, RELEASE_TIMEOUT_S, REPLY_INTERVAL_S
 from suture.interfaces.narrative.exit_codes import EXIT_CODES, JUDGEMENT_EXIT_CODES
 from suture.interfaces.narrative.judgement_text import judgement_as_json
 from suture.models import listen_to_replies
+from suture.search import listen_to_search
 from suture.storage.database.run_sharing import fetch_shared_run, wait_until_released
 
 
@@ -53,7 +55,7 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     await _wait_for_release(folder)
     await asyncio.to_thread(wait_until_released, settings, job.run, timeout_s=RELEASE_TIMEOUT_S)
     await asyncio.to_thread(fetch_shared_run, settings, job.run)
-    with listen_to_replies(ReplyFile(folder).show):
+    with listen_to_replies(ReplyFile(folder).show), listen_to_search(SearchFile(folder).show):
         return await _execute_in_folder(job, settings, flags, folder)
 
 
@@ -94,6 +96,21 @@ class ReplyFile:
             self._number, self._written_s = number, time.monotonic()
             with suppress(OSError):  # a full disk stops the run itself, with a better message
                 self.path.write_text(text[-MAX_REPLY_TAIL_CHARS:], "utf-8", "replace")
+
+
+class SearchFile:
+    """Writes how far a search is to `SEARCH_FILE`."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.path = folder.path / SEARCH_FILE
+        self._written_s = 0.0
+
+    def show(self, tried: int, best: int, targets: int) -> None:
+        """Follow a search, as a listener of `listen_to_search`."""
+        if time.monotonic() - self._written_s > REPLY_INTERVAL_S:
+            self._written_s = time.monotonic()
+            with suppress(OSError):  # as for replies
+                self.path.write_text(json.dumps({"tried": tried, "best": best, "targets": targets}))
 
 
 def require_sandbox(settings: Settings) -> None:
@@ -221,7 +238,7 @@ async def _judge_in_time(
         protect=request.get("protect") or (),
         reads_parents=False,
         settings=settings,
-        on_step=_make_step_writer(str(request.get("steps") or "")),
+        on_step=make_step_writer(str(request.get("steps") or "")),
         certificate=certificate,
     )
     limit_s = settings.budget.seconds
@@ -237,18 +254,6 @@ async def _judge_in_time(
     if certificate is not None:
         answer["certificate"] = await asyncio.to_thread(certificate.read_text, "ascii")
     return answer, JUDGEMENT_EXIT_CODES[judgement.outcome]
-
-
-def _make_step_writer(path: str) -> Callable[[JudgeStep], None] | None:
-    """Return a function that appends each step to a file, which the process that shows the progress reads."""
-    if not path:
-        return None
-
-    def write_step(step: JudgeStep) -> None:
-        with Path(path).open("a", encoding="ascii") as file:
-            file.write(f"{step}\n")
-
-    return write_step
 
 
 def _job_end(result: Result) -> JobEnd:

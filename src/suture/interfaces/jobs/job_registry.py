@@ -82,6 +82,10 @@ class JobRegistry(ABC):
         """Return how a job ended, or `None` if it has not."""
         return self._ends.get(job.id)
 
+    def find_job(self, job_id: str) -> Job | None:
+        """Return the job with this id."""
+        return self._jobs.get(job_id)
+
     def has_run_folder(self, job: Job) -> bool:
         """Return whether the job's run is in this machine's home as far as it has gone."""
         return job.id in self._jobs

@@ -41,6 +41,16 @@ def find_allowed_folder(path: str, roots: Iterable[str | Path]) -> Path | None:
         return None
 
 
+def is_missing_folder(path: str, roots: Iterable[str | Path]) -> bool:
+    """Return whether a path below an allowed root is no folder."""
+    try:
+        folder = Path(path).resolve()
+        is_allowed = any(folder.is_relative_to(Path(root).expanduser().resolve()) for root in roots)
+        return is_allowed and not (Path(path).is_absolute() and folder.is_dir())
+    except (OSError, ValueError, RuntimeError):
+        return False
+
+
 def require_allowed_git_url(url: str, ref: str, allowed_prefixes: Collection[str]) -> None:
     """Reject a repository that the settings do not allow.
 

@@ -14,12 +14,12 @@ from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
 from suture.core.ledger import Event, RunFolder
-from suture.core.records.judgement import JudgeStep
 from suture.core.settings import Settings
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import SutureError
 from suture.interfaces.jobs import JobEnd, JobFailed, JobKind
 from suture.interfaces.jobs.job_process import run_standalone_job
+from suture.interfaces.jobs.judge_steps import read_judge_steps
 from suture.interfaces.jobs.project_sources import find_allowed_folder
 from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.narrative.judgement_text import STEP_TEXTS
@@ -138,16 +138,8 @@ async def _forward_steps(path: Path, call: Context[Any, Any]) -> None:
     """Report each step in a file as soon as it is there."""
     reported = 0
     while True:
-        steps = read_steps(path)
+        steps = read_judge_steps(path)
         for step in steps[reported:]:
             reported += 1
             await call.report_progress(reported, len(STEP_TEXTS), STEP_TEXTS[step])
         await asyncio.sleep(STEP_POLL_S)
-
-
-def read_steps(path: Path) -> list[JudgeStep]:
-    """Return the steps of a judgement that have begun; none if the file is not there yet."""
-    lines = (
-        path.read_text("ascii").split("\n")[:-1] if path.is_file() else []
-    )  # the last line may be incomplete
-    return [step for line in lines for step in STEP_TEXTS if step == line]

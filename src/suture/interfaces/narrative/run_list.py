@@ -107,6 +107,8 @@ def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
 def make_run_title(row: Mapping[str, Any]) -> str:
     """Return what a reader knows a run by: its project and what failed there, or the first sentence of its task.
 
+    The title is as true at the end of a run as at its start, so it does not say that a test fails.
+
     Args:
         row: A row of the table `tasks`.
     """
@@ -121,8 +123,6 @@ def make_run_title(row: Mapping[str, Any]) -> str:
         if not test:
             return f"{project}: {format_count(failing, 'failing test')}"
         name = test if len(test) <= MAX_TEST_CHARS else f"{test[: MAX_TEST_CHARS - 3]}..."
-        return (
-            f"{project}: {name} fails" if failing == 1 else f"{project}: {name} and {failing - 1:,} more fail"
-        )
+        return f"{project}: {name}" + (f" and {failing - 1:,} more" if failing > 1 else "")
     first_line = statement.splitlines()[0] if statement else str(row.get("kind", ""))
     return re.split(r"\. (?=[A-Z])", first_line)[0].removesuffix(".")

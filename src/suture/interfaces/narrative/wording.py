@@ -73,7 +73,8 @@ REVIEW_QUESTION_TEXTS: dict[ReviewStage, str] = {
 VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "protected_file": "{subjects} is protected: the candidate's version was left out",
     "live_objects": "ran in the candidate's own process, because they need live objects: {subjects}",
-    "shared_process": "pytest ran in the candidate's own process, so code could forge the signed report",
+    "shared_process": "the code ran in the same process as pytest, so code that is written to deceive could "
+    "fake a pass (docs/verdicts.md)",
     "unwatched_processes": "tests ran in processes where nothing sees what the candidate changes in pytest",
     "cut_off": "the time limit was reached before every test had run",
     "exit_status_only": "{subjects!r} is judged by its exit status alone",

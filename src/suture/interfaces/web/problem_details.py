@@ -61,37 +61,59 @@ class ProblemDetails(BaseModel):
     status: int
     detail: str = Field(description="What went wrong, in one line.")
     remedy: str = Field(default="", description="What the caller can do about it.")
+    advice: str = Field(default="", description="What a person at the web page can do about it there.")
+    fault: str = Field(default="", description="The class of the error (docs/errors.md).")
     exit_code: int | None = Field(default=None, description="The command line's exit code for this error.")
 
 
 class RequestRefused(UsageError):
-    """A request that is refused with a certain HTTP status."""
+    """A request that is refused with a certain HTTP status.
 
-    def __init__(self, status: int, message: str, *, remedy: str = "") -> None:
+    Args:
+        status: The HTTP status.
+        message: What went wrong.
+        remedy: What a program that calls the service can do about it.
+        advice: What a person at the web page can do about it there.
+        fault: The class of the error that ended a job, if that is why the request is refused.
+    """
+
+    def __init__(
+        self, status: int, message: str, *, remedy: str = "", advice: str = "", fault: str = ""
+    ) -> None:
         super().__init__(message, remedy=remedy)
         self.status = status
+        self.advice = advice
+        self.fault = fault
+
+
+def make_problem(status: int, detail: str, **fields: Any) -> ProblemDetails:
+    """Return a problem; the further fields are those of `ProblemDetails`."""
+    title = HTTPStatus(status).phrase
+    kind = f"urn:suture:problem:{title.lower().replace(' ', '-')}"
+    return ProblemDetails(type=kind, title=title, status=status, detail=detail, **fields)
+
+
+def problem_from_error(fault: SutureError) -> ProblemDetails:
+    """Return the problem that an error is for the caller."""
+    matching_statuses = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
+    status, advice, name = next(matching_statuses, 500), "", type(fault).__name__
+    if isinstance(fault, RequestRefused):
+        status, advice, name = fault.status, fault.advice, fault.fault or name
+    return make_problem(
+        status, fault.message, remedy=fault.remedy, advice=advice, fault=name, exit_code=fault.exit_code
+    )
 
 
 def problem_response(
-    status: int,
-    detail: str,
-    *,
-    remedy: str = "",
-    exit_code: int | None = None,
-    headers: dict[str, str] | None = None,
+    status: int, detail: str, *, headers: dict[str, str] | None = None, **fields: Any
 ) -> JSONResponse:
-    """Return a problem as a response; the arguments are those of `ProblemDetails`."""
-    title = HTTPStatus(status).phrase
-    problem = ProblemDetails(
-        type=f"urn:suture:problem:{title.lower().replace(' ', '-')}",
-        title=title,
-        status=status,
-        detail=detail,
-        remedy=remedy,
-        exit_code=exit_code,
-    )
+    """Return a problem as a response; the further fields are those of `ProblemDetails`."""
+    return _respond(make_problem(status, detail, **fields), headers)
+
+
+def _respond(problem: ProblemDetails, headers: dict[str, str] | None) -> JSONResponse:
     content = problem.model_dump(exclude_none=True)
-    return JSONResponse(content, status_code=status, media_type=MEDIA_TYPE, headers=headers)
+    return JSONResponse(content, status_code=problem.status, media_type=MEDIA_TYPE, headers=headers)
 
 
 def add_problems(app: FastAPI) -> None:
@@ -104,11 +126,7 @@ def add_problems(app: FastAPI) -> None:
             headers["Retry-After"] = str(max(1, round(fault.retry_after_s)))
         if isinstance(fault, RequestRefused) and fault.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        matching_statuses = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
-        status = fault.status if isinstance(fault, RequestRefused) else next(matching_statuses, 500)
-        return problem_response(
-            status, fault.message, remedy=fault.remedy, exit_code=fault.exit_code, headers=headers
-        )
+        return _respond(problem_from_error(fault), headers)
 
     @app.exception_handler(RequestValidationError)
     async def _handle_validation_error(_: Request, fault: RequestValidationError) -> JSONResponse:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -29,6 +28,7 @@ from suture.interfaces.narrative.graph_progress import graph_as_json
 from suture.interfaces.narrative.run_list import list_matching_runs
 from suture.interfaces.narrative.run_story import step_as_json
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
+from suture.interfaces.web.project_choices import list_projects
 from suture.interfaces.web.rest_schemas import (
     RUN_ID_PATTERN,
     CallerDetails,
@@ -55,7 +55,7 @@ from suture.interfaces.web.run_views import (
     run_details,
     stream_events,
 )
-from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES, MAX_FOLDERS
+from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES
 from suture.interfaces.web.web_service import BUDGET_NAMES
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
@@ -244,24 +244,9 @@ async def caller(service: WebServiceDependency, viewer: Viewer) -> CallerDetails
 
 @router.get("/projects", dependencies=[require_role("runner")])
 async def projects(service: WebServiceDependency) -> ProjectChoices:
-    """The allowed root folders, the folders in them, and the allowed prefixes of git URLs."""
+    """The allowed root folders, the projects in them, and the allowed prefixes of git URLs."""
     serve = service.settings.serve
-    return await asyncio.to_thread(_list_projects, serve.roots, serve.git)
-
-
-def _list_projects(root_names: Sequence[str], git_prefixes: Sequence[str]) -> ProjectChoices:
-    roots = [Path(name).expanduser() for name in root_names]
-    folders = sorted(path for root in roots for path in _list_folders(root))
-    return ProjectChoices(roots=list(map(str, roots)), folders=folders[:MAX_FOLDERS], git=list(git_prefixes))
-
-
-def _list_folders(root: Path) -> list[str]:
-    try:
-        with os.scandir(root) as entries:
-            folders = (entry for entry in entries if entry.is_dir(follow_symlinks=False))
-            return [folder.path for folder in folders if not folder.name.startswith(".")]
-    except OSError:
-        return []  # missing or unreadable, so it cannot be healed either
+    return await asyncio.to_thread(list_projects, serve.roots, serve.git)
 
 
 @router.get("/runs/{run}/candidates", responses=problem_responses(404))

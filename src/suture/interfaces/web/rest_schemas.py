@@ -202,7 +202,9 @@ class ProjectChoices(BaseModel):
     """The projects that can be healed."""
 
     roots: list[str]
-    folders: list[str] = Field(description="Folders directly below the roots.")
+    folders: list[str] = Field(
+        description="Projects: the roots, or the folders below them, that have tests or a manifest."
+    )
     git: list[str] = Field(description="Allowed prefixes of git URLs.")
 
 
@@ -217,6 +219,8 @@ class CertificateCheck(BaseModel):
 class JudgementReport(BaseModel):
     """The verdict on a change."""
 
+    id: str = Field(description="The judgement's id; see GET /v1/judgements/{judgement}.")
+    path: str = Field(description="The project's folder.")
     ok: bool = Field(description="Whether the change is accepted, with or without remarks.")
     outcome: str = Field(description="`accepted`, `accepted_with_remarks`, `rejected` or `not_comparable`.")
     headline: str = Field(description="The verdict and the gravest finding.")

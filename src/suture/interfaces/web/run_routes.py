@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Request
@@ -19,12 +18,9 @@ from suture.interfaces.web.rest_schemas import (
     ArchiveReceipt,
     CertificateCheck,
     ForkRequest,
-    JudgementReport,
-    JudgeRequest,
     NewRunRequest,
     ReviewAnswerRequest,
     RunAccepted,
-    RunChoices,
     RunDetails,
 )
 from suture.interfaces.web.route_dependencies import (
@@ -37,7 +33,7 @@ from suture.interfaces.web.route_dependencies import (
     require_owner,
 )
 from suture.interfaces.web.run_views import RUN_ROUTE, run_details, run_receipt
-from suture.interfaces.web.web_service import WebService
+from suture.interfaces.web.web_service import WebService, answer_of_job
 
 router = APIRouter(prefix="/v1")
 Key = Annotated[
@@ -103,40 +99,8 @@ async def verify(run: Run, service: WebServiceDependency, caller: Runner) -> Cer
 
 
 async def _verify_certificate(service: WebService, caller: Caller, run: str) -> CertificateCheck:
-    answer = await _wait_for_answer(service, service.submit(caller, "verify", {}, run=run))
+    answer = answer_of_job(await service.wait_for_end(service.submit(caller, "verify", {}, run=run)))
     return CertificateCheck(run=run, ok=bool(answer["ok"]), findings=list(answer["findings"]))
-
-
-@router.post("/judgements", responses=problem_responses(409, 415, 429))
-async def judge(request_body: JudgeRequest, service: WebServiceDependency, caller: Runner) -> JudgementReport:
-    """Judge a change of a project, whoever made it; responds when done."""
-    sources = (request_body.base is not None, request_body.patch is not None, request_body.staged)
-    if sum(sources) > 1:
-        raise RequestRefused(400, "use at most one of `base`, `patch` and `staged`")
-    project = service.require_allowed_folder(request_body.path)
-    request = {**request_body.model_dump(exclude={"seconds"}), "path": str(project)}
-    choices = RunChoices(seconds=request_body.seconds)
-    answer = await _wait_for_answer(service, service.submit(caller, "judge", request, choices))
-    return JudgementReport(
-        ok=bool(answer["ok"]),
-        outcome=str(answer["outcome"]),
-        headline=str(answer["headline"]),
-        facts=dict(answer["facts"]),
-        judgement={name: value for name, value in answer.items() if name != "certificate"},
-        certificate=str(answer.get("certificate", "")),
-    )
-
-
-async def _wait_for_answer(service: WebService, job: Job) -> Mapping[str, Any]:
-    """Return the answer of a job; it is stopped if the client disconnects."""
-    try:
-        end = await service.pool.ended(job)
-    except asyncio.CancelledError:  # the client has disconnected
-        service.pool.cancel(job)
-        raise
-    if "ok" not in end.answer:
-        raise RequestRefused(409, end.error or "it was stopped before its end", remedy=end.remedy)
-    return end.answer
 
 
 @router.post("/runs/{run}/review", status_code=202, responses=problem_responses(404, 409, 415, 429))

@@ -28,8 +28,8 @@ from suture.core.safe_files import read_regular_file
 from suture.core.settings import Settings
 from suture.core.tuning import MAX_EVENT_LINE_BYTES
 from suture.errors import StorageError
-from suture.interfaces.jobs import JobRegistry
-from suture.interfaces.jobs.job import INSPECTION_KINDS, REPLY_FILE
+from suture.interfaces.jobs import Job, JobRegistry
+from suture.interfaces.jobs.job import INSPECTION_KINDS, REPLY_FILE, SEARCH_FILE
 from suture.interfaces.jobs.project_sources import find_allowed_folder
 from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.narrative.result_text import applied_files, caution_lines
@@ -90,7 +90,7 @@ def run_details(
     error = None
     if end is not None and end.error:
         error = {"detail": end.error, "remedy": end.remedy, "fault": end.fault, "exit_code": end.exit_code}
-    fields: dict[str, Any] = {}
+    fields: dict[str, Any] = _describe_request(job) if job is not None else {}
     if has_ledger(folder):
         run_json = run_as_json(folder)
         fields.update(outcome=run_json["outcome"], reason=run_json["reason"], spend=run_json["spend"])
@@ -105,6 +105,16 @@ def run_details(
         fields["question"] = {**review_as_json(review), "key": review.key, "texts": _editable_texts(review)}
     owner = pool.find_owner(folder.id) or None
     return RunDetails(run=folder.id, state=state, caller=owner, error=error, **fields)
+
+
+def _describe_request(job: Job) -> dict[str, Any]:
+    """Return what a run that may have no ledger was requested for, as fields of `RunDetails`."""
+    request = job.request
+    if job.kind not in ("write", "heal"):
+        return {"title": f"{job.kind} of {request['of']}"} if "of" in request else {}
+    project = str(request.get("path") or request.get("git") or "")
+    values = {"kind": job.kind, "project": project, "statement": request.get("task", "")}
+    return {"title": make_run_title(values), "kind": job.kind, "project": project}
 
 
 def _describe_task(folder: RunFolder) -> dict[str, Any]:
@@ -237,11 +247,11 @@ async def stream_events(
         is_active: Returns whether a job works on the run or will.
         is_stopping: Returns whether the server is stopping; the stream ends then.
         with_text: Add a description to each event; and, as events without a number, the lines of the run's short
-            story (`story`) and the reply that a model is writing (`reply`).
+            story (`story`), the reply that a model is writing (`reply`), and how far a search is (`search`).
     """
     yield f"retry: {RETRY_MS}\n\n".encode()
     reader, last_sent_s = _LedgerReader(last_seq, folder.id, with_text=with_text), time.monotonic()
-    last_reply = ""
+    shown_progress = {"reply": json.dumps(""), "search": ""}
     while not is_stopping():
         # Checked before reading, so that everything written until then is read below.
         is_quiet = not is_active() and not _is_being_written(folder)
@@ -256,9 +266,12 @@ async def stream_events(
         if is_quiet and (reader.ended or reader.last_kind != PAUSED_KIND):
             yield END_EVENT
             return
-        if with_text and (reply := _read_reply(folder)) != last_reply:
-            last_reply, last_sent_s = reply, time.monotonic()
-            yield f"event: reply\ndata: {json.dumps(reply)}\n\n".encode()
+        progress = _read_progress(folder) if with_text else shown_progress
+        for name, data in progress.items():
+            if data and data != shown_progress[name]:
+                last_sent_s = time.monotonic()
+                yield f"event: {name}\ndata: {data}\n\n".encode()
+        shown_progress = progress
         if time.monotonic() - last_sent_s >= HEARTBEAT_S:
             yield b": still here\n\n"
             last_sent_s = time.monotonic()
@@ -272,10 +285,16 @@ def _is_being_written(folder: RunFolder) -> bool:
         return False
 
 
-def _read_reply(folder: RunFolder) -> str:
-    """Return the end of what a model has written so far; empty if none is writing."""
+def _read_progress(folder: RunFolder) -> dict[str, str]:
+    """Return the progress that the ledger does not have, as JSON: the model's reply so far, and that of the search."""
+    reply = _read_text(folder.path / REPLY_FILE)
+    return {"reply": json.dumps(reply), "search": _read_text(folder.path / SEARCH_FILE)}
+
+
+def _read_text(path: Path) -> str:
+    """Return the text of a file; empty if it is not there."""
     try:
-        content = read_regular_file(folder.path / REPLY_FILE, MAX_READ_BYTES)
+        content = read_regular_file(path, MAX_READ_BYTES)
     except OSError:
         return ""
     return (content or b"").decode("utf-8", "replace")

@@ -33,7 +33,11 @@ MAX_DIFF_BYTES = 64 * 2**20
 MAX_CERTIFICATE_BYTES = 64 * 2**20
 """The largest certificate that is sent."""
 MAX_FOLDERS = 500
-"""Folders that the start page lists, whatever the roots hold."""
+"""Projects that the start page lists, whatever the roots hold."""
+MAX_PROJECT_DEPTH = 2
+"""How far below a root projects are looked for: `examples/broken` has depth 2."""
+MAX_SCANNED_FOLDERS = 2000
+"""Folders below one root that are looked at, some 50 ms of work."""
 MAX_EDITABLE_FILES = 20
 """Files that the review form offers for editing."""
 MAX_EDITABLE_CHARS = 200_000

@@ -20,7 +20,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from suture.interfaces.jobs import JobJournal, JobRegistry
-from suture.interfaces.web import read_routes, run_routes
+from suture.interfaces.web import judgement_routes, read_routes, run_routes
 from suture.interfaces.web.problem_details import (
     ProblemDetails,
     RequestRefused,
@@ -95,7 +95,7 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
     app.state.metrics = ServerMetrics(service.pool)
     app.state.ready = app.state.stopping = False
     add_problems(app)
-    for router in (run_routes.router, read_routes.router, probes, page_router):
+    for router in (run_routes.router, judgement_routes.router, read_routes.router, probes, page_router):
         app.include_router(router)
 
     app.add_middleware(RequestCounter, metrics=app.state.metrics)

@@ -23,6 +23,7 @@ from suture.interfaces.jobs.project_archives import ProjectArchives
 from suture.interfaces.jobs.project_sources import (
     archive_limits,
     find_allowed_folder,
+    is_missing_folder,
     require_allowed_git_url,
 )
 from suture.interfaces.jobs.upload_cleanup import names_in_use, remove_unused_uploads
@@ -59,6 +60,14 @@ class WebService:
             except Exception:  # otherwise the task would die unnoticed
                 log.exception("the uploads cannot be cleaned up")
             await asyncio.sleep(CLEANUP_INTERVAL_S)
+
+    async def wait_for_end(self, job: Job) -> JobEnd:
+        """Return how a job ended; it is stopped if the client, who waits for its answer, disconnects."""
+        try:
+            return await self.pool.ended(job)
+        except asyncio.CancelledError:
+            self.pool.cancel(job)
+            raise
 
     def job_folder(self, job: Job) -> RunFolder:
         """Return the folder of a job's run, which may not exist yet."""
@@ -147,7 +156,10 @@ class WebService:
         sources = (run_request.path, run_request.archive, run_request.git)
         if sum(source is not None for source in sources) != 1:
             raise RequestRefused(
-                400, "a repair needs exactly one project", remedy="use either `path`, `archive` or `git`"
+                400,
+                "a repair needs exactly one project",
+                remedy="use either `path`, `archive` or `git`",
+                advice="Name the project's folder, an archive or a git repository.",
             )
         if run_request.git is not None:
             if run_request.since is not None:
@@ -166,16 +178,28 @@ class WebService:
         """Return a folder that callers may name, with symbolic links resolved.
 
         Raises:
-            RequestRefused: It is below no allowed root. The message does not say whether the folder exists.
+            RequestRefused: It does not exist, or is below no allowed root. Callers with a token do not learn
+                which folders exist elsewhere.
         """
-        folder = find_allowed_folder(path, self.settings.serve.roots)
-        if folder is None:
+        roots = self.settings.serve.roots
+        folder = find_allowed_folder(path, roots)
+        if folder is not None:
+            return folder
+        if is_missing_folder(path, roots if self.needs_token else ("/",)):
             raise RequestRefused(
                 403,
-                f"{path!r:.200} is not a folder below an allowed root",
-                remedy="upload an archive, or see serve.roots",
+                f"there is no folder {path!r:.200}",
+                remedy="send the absolute path of a folder",
+                advice="Check the path: it is the whole path of a folder, from / on.",
             )
-        return folder
+        raise RequestRefused(
+            403,
+            f"{path!r:.200} is not a folder below an allowed root",
+            remedy="upload an archive, or see serve.roots",
+            advice=f"Choose a folder below {' or '.join(roots)}, or repair an archive of the project."
+            if roots
+            else "",
+        )
 
     def requested_settings(self, run_request: RunChoices) -> dict[str, Any]:
         """Return the settings that a request chooses, never beyond the server's limits."""
@@ -236,6 +260,14 @@ class WebService:
                     retry_after_s=CLEANUP_INTERVAL_S,
                     remedy=f"request fewer {unit}, or retry later",
                 )
+
+
+def answer_of_job(end: JobEnd) -> Mapping[str, Any]:
+    """Return the answer of an ended job; refuse the request if it has none."""
+    if "ok" not in end.answer:
+        message = end.error or "it was stopped before its end"
+        raise RequestRefused(409, message, remedy=end.remedy, fault=end.fault)
+    return end.answer
 
 
 def _require_same_request(job: Job, digest: str) -> Job:

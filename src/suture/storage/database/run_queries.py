@@ -70,7 +70,8 @@ def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
             .where(*_belong_to_runs(metrics, store.namespace, conditions))
             .group_by(metrics.c.name, metrics.c.phase)
         ).all()
-        run_seconds = _summarise_seconds(connection, tasks, literal("run"), conditions)
+        ended = [*conditions, tasks.c.outcome != "running"]
+        run_seconds = _summarise_seconds(connection, tasks, literal("run"), ended)
         steps = _belong_to_runs(iterations, store.namespace, conditions)
         iteration_seconds = _summarise_seconds(connection, iterations, iterations.c.move, steps)
         by_day = _count_by_day(connection, conditions)

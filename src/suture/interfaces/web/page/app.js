@@ -12,7 +12,7 @@ const RUN = "([0-9]{8}-[0-9]{9}-[0-9a-f]{6})";
 const PAGES = [
   [/^\/$/, historyPage, "Runs"],
   [/^\/new$/, startPage, "New run"],
-  [/^\/judge$/, judgePage, "Judge a change"],
+  [new RegExp(`^/judge(?:/${RUN})?$`), judgePage, "Judge a change"],
   [/^\/totals$/, totalsPage, "Totals"],
   [/^\/benchmarks$/, benchmarksPage, "Benchmarks"],
   [/^\/benchmarks\/([\w.-]{1,100})$/, benchmarkPage, "Benchmark"],
@@ -25,7 +25,7 @@ let leaving = new AbortController();
 let shown = {}; // the page that is shown: `update` shows another part of the same run without drawing all of it again
 
 async function show() {
-  const path = location.hash.slice(1) || "/"; // the page's own links contain nothing to decode
+  const [path, search] = (location.hash.slice(1) || "/").split("?"); // the page's own links contain nothing to decode
   if (path === "main") return main.focus();
   const found = PAGES.map(([pattern, page, title]) => [pattern.exec(path), page, title]).find(([match]) => match);
   if (shown.update && found?.[1] === shown.page && found[0][1] === shown.of) return shown.update(found[0].slice(2));
@@ -45,7 +45,7 @@ async function show() {
     const caller = await get("/v1/caller", signal);
     fill(document.getElementById("who"), caller.needs_token ? `${caller.name} (${caller.role})` : "this machine");
     const view = el("div", {});
-    const update = await page({ view, signal, caller, parts: match.slice(1), title: (text) => { document.title = `${text} - Suture`; } });
+    const update = await page({ view, signal, caller, parts: match.slice(1), query: new URLSearchParams(search), title: (text) => { document.title = `${text} - Suture`; } });
     if (signal.aborted) return undefined;
     shown = { page, of: match[1], update: typeof update === "function" ? update : null };
     fill(main, view);

@@ -78,10 +78,10 @@ export const button = (label, onclick, attributes = {}) => el("button", { type: 
 export const note = (text, kind = "empty") => el("p", { class: kind, role: kind === "error" ? "alert" : null }, text);
 export const code = (text, label) => el("pre", { tabindex: "0", role: "region", "aria-label": label }, el("code", {}, text));
 
-// An error with the server's message and remedy.
+// An error with the server's message, and what can be done about it here.
 export function fault(error) {
   return el("div", { class: "error", role: "alert" },
-    el("strong", {}, error.message || "an unknown error occurred"), error.remedy ? el("p", {}, error.remedy) : null);
+    el("strong", {}, error.message || "An unknown error occurred."), error.advice ? el("p", {}, error.advice) : null);
 }
 
 // Returns a function that fills `node` with the result of `load`. Responses can arrive out of order: only the newest
@@ -106,6 +106,8 @@ export function announce(text) {
 export const count = (value) => (value ?? 0).toLocaleString("en");
 export const seconds = (value) => `${(value ?? 0).toLocaleString("en", { maximumFractionDigits: 1 })} s`;
 export const dollars = (value) => `$${(value ?? 0).toLocaleString("en", { maximumFractionDigits: 4 })}`;
+// How long something took: the same on every page.
+export const duration = (value) => ((value ?? 0) < 60 ? seconds(value) : `${elapsed(value)} min`);
 export const elapsed = (value) => `${Math.floor(Math.max(0, value) / 60)}:${String(Math.floor(Math.max(0, value) % 60)).padStart(2, "0")}`;
 
 const AGES = [["year", 31_536_000], ["month", 2_592_000], ["day", 86_400], ["hour", 3600], ["minute", 60]];

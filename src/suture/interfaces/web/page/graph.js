@@ -16,7 +16,7 @@ const NAMES = { prepare: "run your tests", equip: "plan", mutate: "small edits",
 const PURPOSE = {
   prepare: "runs the tests on the unchanged code", equip: "plans, writes tests, recalls memories", decide: "picks the next moves", investigate: "finds out why tests are flaky", mutate: "tries small edits without a model",
   try_repairs: "judges what the search found", propose: "asks the model for code", check: "runs the tests", reflect: "asks the other roles",
-  review: "asks a person", finish: "certifies the result", write_test: "writes a test for the reported bug", accept_test: "asks a person about that test", confirm_examples: "asks a person whether results of new code are right",
+  review: "asks a person", finish: "certifies the result", write_test: "writes a test for the reported bug", accept_test: "asks a person about that test", gate: "runs your program and judges what it changed", confirm_examples: "asks a person whether results of new code are right",
 };
 
 export async function graphPanel(body, state) {
@@ -45,7 +45,7 @@ function picture(graph) {
       graph.nodes.map((node) => {
         const [x, y] = centre(node.name);
         const kind = node.name === graph.active ? "active" : node.visits ? "seen" : node.possible ? "" : "never";
-        return svg("g", { class: `node ${kind}` }, svg("rect", { x: x - WIDTH / 2, y: y - HEIGHT / 2, width: WIDTH, height: HEIGHT, rx: 6 }),
+        return svg("g", { class: `node ${kind}` }, svg("title", {}, `${nameOf(node.name)}: ${PURPOSE[node.name] ?? "a step of this recipe"}`), svg("rect", { x: x - WIDTH / 2, y: y - HEIGHT / 2, width: WIDTH, height: HEIGHT, rx: 6 }),
           svg("text", { x, y: node.visits ? y - 2 : y + 4, "text-anchor": "middle" }, nameOf(node.name)),
           node.visits ? svg("text", { x, y: y + 14, "text-anchor": "middle", class: "small" }, `${node.visits}x`) : null);
       })));

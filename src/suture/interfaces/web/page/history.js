@@ -1,35 +1,39 @@
 // The list of runs, and the comparison of two runs.
 
 import { get } from "./api.js";
-import { age, button, choice, count, dollars, el, elapsed, fill, note, reloadable, seconds, table } from "./dom.js";
+import { age, button, choice, count, dollars, duration, el, fill, note, reloadable, table } from "./dom.js";
 import { diffView } from "./diff.js";
 import { badge } from "./panel.js";
 
-// Runs that are listed at once. By judgement, not measured.
-const PAGE = 25;
+// Runs that are listed at once, and the pause in typing after which the list is searched. By judgement, not measured.
+const [PAGE, TYPED_MS] = [25, 300];
 const OUTCOMES = ["healed", "nothing_to_heal", "not_healed", "stuck", "not_a_code_fault", "budget_exhausted", "waiting", "infra_error", "cancelled", "running"];
 
 const origin = (run) => (run.fork_of ? `fork of ${run.fork_of}, step ${run.fork_at}` : run.replay_of ? `replay of ${run.replay_of}` : null);
 const facts = (run) => [run.recipe, run.model === "none" ? "no model" : run.model,
-  run.spend.tokens ? `${count(run.spend.tokens)} tokens` : null, run.spend.seconds < 60 ? seconds(run.spend.seconds) : elapsed(run.spend.seconds), origin(run), el("span", { class: "id" }, run.run)].filter(Boolean);
+  run.spend.tokens ? `${count(run.spend.tokens)} tokens` : null, duration(run.spend.seconds), origin(run), el("span", { class: "id" }, run.run)].filter(Boolean);
 
-export async function historyPage({ view, signal }) {
-  const search = el("input", { type: "search", placeholder: "Search tasks and errors" });
-  const outcome = choice([["", "Any outcome"], ...OUTCOMES.map((name) => [name, name.replaceAll("_", " ")])], "");
-  const kind = choice([["", "Any kind"], ["heal", "Repairs"], ["write", "New code"]], "");
+// The filters are part of the address, so that they are the same after a look at a run.
+export async function historyPage({ view, signal, query }) {
+  const search = el("input", { type: "search", placeholder: "Search tasks and errors", value: query.get("search") ?? "" });
+  const outcome = choice([["", "Any outcome"], ...OUTCOMES.map((name) => [name, name.replaceAll("_", " ")])], query.get("outcome") ?? "");
+  const kind = choice([["", "Any kind"], ["heal", "Repairs"], ["write", "New code"]], query.get("kind") ?? "");
+  const filters = { search, outcome, kind };
   const list = el("div", {});
   const chosen = new Set();
   const compare = button("Compare two runs", () => { const [one, two] = [...chosen].sort(); location.hash = `#/compare/${one}/${two}`; });
   compare.hidden = true;
-  let offset = 0;
+  let offset = Number(query.get("offset")) || 0;
 
   const pick = ({ run, title }) => el("input", {
     type: "checkbox", "aria-label": `Select ${title}, ${run}, for comparison`, checked: chosen.has(run),
     onchange: (event) => { chosen[event.target.checked ? "add" : "delete"](run); compare.hidden = chosen.size !== 2; },
   });
-  const row = (run) => el("li", {}, pick(run), badge(run.outcome),
-    el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || run.run), el("p", { class: "meta" }, facts(run).map((one) => el("span", {}, one)))), age(run.started_s));
+  const row = (run, isAmbiguous) => el("li", {}, pick(run), badge(run.outcome),
+    el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || run.run), el("p", { class: "meta" }, [isAmbiguous ? run.project : null, ...facts(run)].filter(Boolean).map((one) => el("span", {}, one)))), age(run.started_s));
   const shown = (found) => {
+    // Copies of one project have the same title, and are told apart by their folders.
+    const foldersOf = (title) => new Set(found.runs.filter((run) => run.title === title).map((run) => run.project));
     const isFiltered = search.value || outcome.value || kind.value;
     const empty = isFiltered ? note("No run matches.") : el("p", { class: "empty" }, "No runs yet. ", el("a", { href: "#/new" }, "Start one"), ".");
     const more = found.total <= PAGE ? null : el("p", { class: "row" },
@@ -38,15 +42,19 @@ export async function historyPage({ view, signal }) {
       el("span", {}, `${offset + 1} to ${offset + found.runs.length} of ${found.total}`));
     return [
       found.queued.length ? el("p", {}, "Queued: ", found.queued.map((one) => [el("a", { href: `#/runs/${one.run}` }, one.run), " "])) : null,
-      found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, found.runs.map(row)) : empty,
+      found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, found.runs.map((run) => row(run, foldersOf(run.title).size > 1))) : empty,
       more ?? (found.runs.length > 1 ? el("p", { class: "hint" }, "Select two runs to compare them.") : null),
     ];
   };
   const load = reloadable(list, signal, async () => {
-    const query = new URLSearchParams({ limit: PAGE, offset, search: search.value, outcome: outcome.value, kind: kind.value });
-    return shown(await get(`/v1/runs?${query}`, signal));
+    const given = Object.entries({ ...Object.fromEntries(Object.entries(filters).map(([name, control]) => [name, control.value])), offset }).filter(([, value]) => value);
+    const address = `#/${given.length ? `?${new URLSearchParams(given)}` : ""}`;
+    if (!signal.aborted && (location.hash || "#/") !== address) history.replaceState(null, "", address);
+    return shown(await get(`/v1/runs?${new URLSearchParams([["limit", PAGE], ...given])}`, signal));
   });
-  const again = (event) => { event.preventDefault(); offset = 0; load(); };
+  let typed = null;
+  const again = (event) => { event.preventDefault(); clearTimeout(typed); offset = 0; load(); };
+  search.addEventListener("input", (event) => { clearTimeout(typed); typed = setTimeout(() => again(event), TYPED_MS); });
   await load();
   const named = (label, control) => { control.setAttribute("aria-label", label); return control; };
   return fill(view, el("h1", {}, "Runs"),
@@ -59,21 +67,24 @@ const brief = (value) => (value ? el("code", {}, value.replaceAll(/[0-9a-f]{64}/
 
 export async function comparePage({ view, signal, parts: [one, two], title }) {
   const [first, second, comparison] = await Promise.all([get(`/v1/runs/${one}`, signal), get(`/v1/runs/${two}`, signal), get(`/v1/runs/${one}/compare/${two}`, signal)]);
-  const names = first.title === second.title ? [`${first.title} (first)`, `${first.title} (second)`] : [first.title, second.title];
+  const differs = (name) => first[name] !== second[name];
+  const names = [first, second].map((run) => (differs("title") ? run.title : differs("project") ? run.project : `${run.title} (${new Date(run.started_s * 1000).toLocaleString()})`));
   title(`${names[0]} and ${names[1]}`);
   const rows = [
     ["outcome", (run) => badge(run.outcome || run.state)], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model)],
-    ["attempts", (run) => count(run.spend.attempts)], ["tokens", (run) => count(run.spend.tokens)], ["money", (run) => dollars(run.spend.money)], ["time", (run) => seconds(run.spend.seconds)],
+    ["attempts", (run) => count(run.spend.attempts)], ["tokens", (run) => count(run.spend.tokens)], ["money", (run) => dollars(run.spend.money)], ["time", (run) => duration(run.spend.seconds)],
     ["started", (run) => age(run.started_s)], ["run", (run) => el("a", { href: `#/runs/${run.run}` }, run.run)],
   ];
   const { difference } = comparison;
-  const isSameTask = first.project === second.project && first.task === second.task;
+  // Copies of a project in which the same tests fail are one task, wherever they are.
+  const isSameTask = !differs("kind") && (first.kind === "heal" ? !differs("title") : !differs("task"));
   return fill(view, el("h1", {}, "Two runs compared"),
-    table("Side by side", ["", ...names], rows.map(([name, of]) => [name, of(first), of(second)]).filter(([, ...cells]) => cells.some(Boolean)), { class: "pair untitled" }),
-    isSameTask ? null : note("The two runs have different tasks, so their results are not compared."),
+    isSameTask ? null : note("The two runs have different tasks. Only their figures are compared."),
     !isSameTask ? null : [el("h2", {}, "Difference of the results"),
     comparison.diff ? diffView(comparison.diff, names[0], names[1], signal) : note("The results are identical."),
     el("h2", {}, "First difference"),
     difference ? el("p", {}, `The runs are alike up to line ${difference.position} of their timelines. There, ${(difference.field || "what happens").replaceAll("_", " ")} differs: `, brief(difference.first), " and ", brief(difference.second), ".")
-      : note("Both runs took the same steps.")]);
+      : note("Both runs took the same steps.")],
+    el("h2", {}, "Side by side"),
+    table("Side by side", ["", ...names], rows.map(([name, of]) => [name, of(first), of(second)]).filter(([, ...cells]) => cells.some(Boolean)), { class: "pair untitled" }));
 }

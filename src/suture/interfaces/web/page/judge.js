@@ -1,63 +1,90 @@
 // The form that judges a change of a project, whoever made it, and the verdict.
 
-import { get, post } from "./api.js";
-import { choice, el, elapsed, fault, field, fill, note, projectName, segments } from "./dom.js";
+import { get, postJudgement, sentence } from "./api.js";
+import { el, elapsed, fault, field, fill, note, segments } from "./dom.js";
+import { projectChooser } from "./projects.js";
 
 const VERDICTS = { accepted: ["good", "Accepted"], accepted_with_remarks: ["warn", "Accepted with remarks"], rejected: ["bad", "Rejected"], not_comparable: ["warn", "Not comparable"] };
 const SEVERITY = { reject: "bad", remark: "warn", note: "" };
 
-export async function judgePage({ view, signal, caller }) {
+export async function judgePage({ view, signal, caller, parts: [judgement] }) {
   const heading = [el("h1", {}, "Judge a change"), el("p", { class: "hint" }, "Suture runs the tests with and without the change, and looks for signs that it games them. No model is used.")];
-  if (caller.role === "viewer") return fill(view, heading, note("Judging requires the role runner."));
+  const result = el("div", { "aria-live": "polite" });
+  if (judgement) fill(result, verdictView(await get(`/v1/judgements/${judgement}`, signal)));
+  if (caller.role === "viewer") return fill(view, heading, judgement ? result : note("Judging requires the role runner."));
   const projects = await get("/v1/projects", signal);
-  const names = [...projects.roots, ...projects.folders];
-  if (!names.length) return fill(view, heading, note("This server allows no project folders. Start it with the folders of your projects: suture ui FOLDER."));
-  const project = choice(names.map((name) => [name, `${projectName(name)} (${name})`]), projects.folders[0] ?? names[0]);
+  if (!projects.roots.length) return fill(view, heading, note("This server allows no project folders. Start it with the folders of your projects: suture ui FOLDER."), result);
+  const project = projectChooser(projects);
   const patch = el("textarea", { rows: "10", spellcheck: "false", class: "code", placeholder: "diff --git a/shop.py b/shop.py" });
   const base = el("input", { type: "text", spellcheck: "false", placeholder: "main" });
   const test = el("input", { type: "text", spellcheck: "false", placeholder: "python -m pytest -q" });
-  const parts = {
+  const kinds = {
     tree: { node: field("Compare with", base, "A commit or branch. Default: where this branch left the default branch."), read: () => (base.value.trim() ? { base: base.value.trim() } : {}) },
     patch: { node: field("Patch", patch, "A unified diff against the files as they are."), read: () => ({ patch: patch.value }) },
     staged: { node: note("What is staged for the next commit is compared with the last commit.", "hint"), read: () => ({ staged: true }) },
   };
   let source = "tree";
-  const [slot, result] = [el("div", {}), el("div", { "aria-live": "polite" })];
-  const turn = (chosen) => { source = chosen; fill(slot, parts[source].node); };
+  const slot = el("div", {});
+  const turn = (chosen) => { source = chosen; fill(slot, kinds[source].node); };
   const submit = el("button", { type: "submit", class: "main" }, "Judge");
   const judge = async (event) => {
     event.preventDefault();
     submit.disabled = true;
-    const begun = Date.now();
-    const clock = el("span", { class: "clock" }, "0:00");
-    const timer = setInterval(() => fill(clock, elapsed((Date.now() - begun) / 1000)), 1000);
-    fill(result, el("p", { class: "now" }, "Running the tests with and without the change ... ", clock));
+    const progress = progressView(signal);
+    fill(result, progress.node);
     try {
-      fill(result, verdictView(await post("/v1/judgements", { path: project.value, ...parts[source].read(), ...(test.value.trim() && { test: test.value.trim() }) })));
+      const report = await postJudgement({ ...project.read(), ...kinds[source].read(), ...(test.value.trim() && { test: test.value.trim() }) }, { signal, onstep: progress.show });
+      fill(result, verdictView(report));
+      history.replaceState(null, "", `#/judge/${report.id}`); // so that the verdict can be read again
     } catch (error) {
-      fill(result, fault(error));
+      if (!signal.aborted) fill(result, fault(error));
     } finally {
-      clearInterval(timer);
+      progress.stop();
       result.scrollIntoView({ block: "nearest" });
       submit.disabled = false;
     }
   };
   turn(source);
   return fill(view, heading,
-    el("form", { onsubmit: judge, class: "panel" }, field("Project", project),
-      segments("What to judge", [["tree", "The working tree"], ["patch", "A patch"], ["staged", "What is staged"]], source, turn), slot,
+    el("form", { onsubmit: judge, class: "panel" }, project.fields,
+      segments("What to judge", [["tree", "Working tree"], ["patch", "A patch"], ["staged", "Staged"]], source, turn), slot,
       el("details", {}, el("summary", {}, "Options"), field("Test command", test, "Default: detected from the project's files.")),
       el("div", { class: "row" }, submit)),
     result);
 }
 
+// The steps of a judgement that have begun, with a moving clock for all of it and for the current one.
+function progressView(signal) {
+  const steps = [{ text: "Read the project and its history", since: Date.now() }];
+  const [clock, list] = [el("span", { class: "clock" }), el("ol", { class: "steps" })];
+  const time = (since) => elapsed((Date.now() - since) / 1000);
+  const tick = () => {
+    fill(clock, time(steps[0].since));
+    fill(list, steps.map(({ text, since }, n) => {
+      const current = n === steps.length - 1;
+      return el("li", { class: current ? "active" : "done", "aria-current": current ? "step" : null }, text, current ? el("span", { class: "clock" }, ` ${time(since)}`) : null);
+    }));
+  };
+  const timer = setInterval(tick, 1000);
+  const stop = () => clearInterval(timer);
+  signal.addEventListener("abort", stop);
+  tick();
+  return {
+    node: el("section", { class: "live", "aria-label": "Progress" }, el("div", { class: "row" }, list, clock)),
+    show: ({ text }) => { steps.push({ text: sentence(text).slice(0, -1), since: Date.now() }); tick(); },
+    stop,
+  };
+}
+
 function verdictView(report) {
   const findings = report.judgement.findings.map((one) => el("li", { class: SEVERITY[one.severity] },
-    one.path ? el("code", {}, `${one.path}${one.line ? `:${one.line}` : ""}`) : null, el("span", {}, one.sentence)));
+    one.path ? el("code", {}, `${one.path}${one.line ? `:${one.line}` : ""}`) : null, el("span", {}, sentence(one.sentence))));
   const [kind, verdict] = VERDICTS[report.outcome];
   // The headline has the gravest finding, which the list names with its place.
+  const isMore = !findings.length && report.headline.replace(/\.$/, "") !== verdict;
   return el("section", { class: "verdict", "aria-label": "Verdict" },
-    el("h2", { class: kind }, findings.length ? verdict : report.headline),
+    el("h2", { class: kind }, verdict), el("p", { class: "hint" }, report.path),
+    isMore ? el("p", {}, report.headline) : null,
     findings.length ? el("ul", { class: "findings" }, findings) : null,
-    el("dl", { class: "facts" }, Object.entries(report.facts).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text)))));
+    el("dl", { class: "facts" }, Object.entries(report.facts).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, sentence(text))))));
 }

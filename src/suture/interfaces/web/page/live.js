@@ -1,19 +1,22 @@
 // A run in progress: its phases with a moving clock, the words that a model is writing, the tests, and the candidates.
 
-import { el, elapsed, fill, note } from "./dom.js";
+import { count, el, elapsed, fill, note } from "./dom.js";
+import { startOf } from "./panel.js";
 
 // The phases of a run, in order, with what each of them does.
 const PHASES = { prepare: "Run your tests", search: "Try small edits", write: "Ask the model", check: "Test candidates", certify: "Check the result" };
 // The kind of an event -> the phase that it begins. A decision begins the phase of its move.
 const BEGINS = {
-  "run.started": "prepare", "search.started": "search", "search.finished": "check", "agent.briefed": "write", "candidate.proposed": "check",
+  "run.started": "prepare", "search.started": "search", "agent.briefed": "write",
   "repair.undetermined": "certify", "certificate.written": "certify",
 };
 const MOVES = { mutate: "search", stop: "certify" };
 // Tests that are drawn one by one, candidates and lines of a reply that are shown. By judgement, not measured.
 const [MAX_DOTS, MAX_CANDIDATES, MAX_LINES] = [120, 8, 14];
 
-const phaseOf = (event) => (event.kind === "moves.decided" ? MOVES[event.data.moves[0].kind] ?? "write" : BEGINS[event.kind]);
+// A candidate is what the search has found or a model has written, and not the user's own code.
+const isCandidate = ({ kind, data }) => (kind === "search.finished" ? data.repairs.length > 0 : kind === "candidate.proposed" && data.origin !== "user");
+const phaseOf = (event) => (event.kind === "moves.decided" ? MOVES[event.data.moves[0].kind] ?? "write" : isCandidate(event) ? "check" : BEGINS[event.kind]);
 
 // Returns a node with a run's progress, and a function that draws it; the clock moves by itself.
 export function liveView(state) {
@@ -24,7 +27,7 @@ export function liveView(state) {
   let phases = [];
   const tick = () => {
     const time = Date.now() / 1000;
-    const start = Math.min(opened, state.events[0]?.time_s ?? opened); // the clock never goes back when the run begins
+    const start = startOf(state.events) ?? opened;
     const since = phases.length > 1 ? phases.at(-1).since : start;
     fill(clock, el("span", { class: "clock" }, elapsed(time - start)));
     fill(steps, el("ol", { class: "steps" }, Object.entries(PHASES).filter(([name]) => isPossible(name, state, phases)).map(([name, text]) => {
@@ -44,11 +47,14 @@ export function liveView(state) {
       if (name && name !== phases.at(-1)?.name) phases.push({ name, since: event.time_s });
     }
     tick();
-    const beginning = state.shown.state === "queued" ? "Waiting for a free place on the server." : state.shown.kind === "write" ? "Reading the task ..." : "Reading the project ...";
-    fill(now, note(state.story || beginning, "now"));
+    const beginning = state.shown.state === "queued" ? "Waiting for a free place on the server." : state.shown.kind === "write" ? "Reading the task ..." : "Reading the project, then running its tests ...";
+    const search = state.events.findLast((event) => ["search.started", "search.finished"].includes(event.kind));
+    const tried = state.search && search?.kind === "search.started" ? `Tried ${count(state.search.tried)} of at most ${count(search.data.candidates)} edits. The best makes ${state.search.best} of ${state.search.targets} failing tests pass.` : "";
+    fill(now, note(tried || state.story || beginning, "now"));
     const checks = state.events.filter((event) => event.kind === "candidate.checked").map((event) => event.data);
     fill(tests, dots(checks));
-    const proposed = checks.filter((check) => check.label);
+    const names = new Set(state.events.filter((event) => event.kind === "candidate.proposed" && isCandidate(event)).map((event) => event.data.candidate));
+    const proposed = checks.filter((check) => check.label && names.has(check.candidate));
     fill(candidates, proposed.length ? el("ul", { class: "chips", "aria-label": "Candidates" }, proposed.slice(-MAX_CANDIDATES).map((one) =>
       el("li", { class: one.failed ? "" : "good" }, `${one.label.replace(/^mutation, /, "").replace(/, T=.*/, "")}: ${one.passed} of ${one.passed + one.failed}`))) : null);
     words.hidden = !state.reply;

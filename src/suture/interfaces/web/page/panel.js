@@ -4,6 +4,9 @@ import { add, choice, el, fill, note } from "./dom.js";
 
 export const badge = (outcome) => el("span", { class: `badge ${/^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, (outcome || "unknown").replaceAll("_", " "));
 
+// When a run was requested, in seconds since the epoch: every clock of it starts there. `undefined` before its first event.
+export const startOf = (events) => (events.length ? events[0].time_s - (events[0].data.preparation_s ?? 0) : undefined);
+
 // A counterexample: the smallest call that fails, named by its test unless that stands beside it.
 export function factView(fact, test = fact.check_id) {
   const place = fact.file ? `${fact.file}${fact.line ? `, line ${fact.line}` : ""}` : "";

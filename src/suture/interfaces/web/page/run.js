@@ -1,7 +1,7 @@
 // One run: its outcome, its change, the evidence and what can be done about it; below it, one tab for each kind of detail.
 
-import { follow, get, post, text } from "./api.js";
-import { age, announce, button, code, download, el, elapsed, fault, fill, note, outside, projectName, seconds, table } from "./dom.js";
+import { follow, get, post, Problem, text } from "./api.js";
+import { age, announce, button, code, download, duration, el, fault, fill, note, outside, projectName, table } from "./dom.js";
 import { candidatesPanel, testsPanel } from "./candidates.js";
 import { certificatePanel } from "./certificate.js";
 import { diffView, filesOf, isNew, textOf } from "./diff.js";
@@ -14,6 +14,8 @@ import { questionView } from "./review.js";
 import { forkForm, stepsPanel, timelinePanel } from "./timeline.js";
 
 const has = (...kinds) => ({ events }) => events.some((event) => kinds.includes(event.kind));
+// A run of one move and its end has no path to look at.
+const hasPath = ({ events, ...state }) => events.filter((event) => event.kind === "moves.decided").length > (["steps", "graph"].includes(state.tab) ? 0 : 2);
 // Each tab with its title, its panel, and whether a run has anything to show there.
 const TABS = {
   tests: ["Tests", testsPanel, has("candidate.checked")],
@@ -21,8 +23,8 @@ const TABS = {
   candidates: ["Candidates", candidatesPanel, has("candidate.proposed")],
   cost: ["Cost", costPanel, has("candidate.checked", "model.called")],
   learning: ["Notes", learningPanel, has(...LEARNED)],
-  steps: ["Steps", stepsPanel, has("moves.decided")],
-  graph: ["Graph", graphPanel, has("moves.decided")],
+  steps: ["Steps", stepsPanel, hasPath],
+  graph: ["Graph", graphPanel, hasPath],
   certificate: ["Certificate", certificatePanel, has("certificate.written")],
 };
 // Several events often arrive together; the page is drawn once, this long after the first. By judgement, not measured.
@@ -91,15 +93,15 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
         signal,
         onevent: (event) => { state.events.push(event); state.live?.(event); if (!QUIET.has(event.kind)) settle(); },
         onstory: (story) => { state.story = story; },
+        onsearch: (search) => { state.search = search; head.live.draw(); },
         onreply: (reply) => { state.reply = reply; head.live.draw(); },
-        onbreak: (broken) => { if (state.broken !== broken) { state.broken = broken; settle(); } },
       });
       state.complete = true;
       listening = false;
       settle();
     } catch (error) {
       listening = false;
-      if (!signal.aborted) { state.broken = error; draw(); }
+      if (!signal.aborted) { state.failed = error; draw(); }
     }
   };
   const head = headOf(state, refresh);
@@ -125,7 +127,14 @@ function headOf(state, refresh) {
   const ask = (path, done, doing = "Working ...") => async ({ currentTarget: pressed }) => {
     pressed.disabled = true;
     fill(messages, note(doing, "loading"));
-    try { await post(`/v1/runs/${run}/${path}`); await refresh(); fill(messages, done ? note(done, "hint") : null); } catch (error) { fill(messages, fault(error)); }
+    try {
+      await post(`/v1/runs/${run}/${path}`);
+      await refresh();
+      fill(messages, done ? note(done, "hint") : null);
+    } catch (error) {
+      fill(messages, fault(error));
+      if (error.status === 0) refresh(); // whether it was done is seen when the server is there again
+    }
     pressed.disabled = false;
   };
   const parts = [
@@ -134,10 +143,9 @@ function headOf(state, refresh) {
       el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe, model === "none" ? "no model" : model, age(started), el("span", { class: "id" }, run)]
         .filter(Boolean).map((one) => el("span", {}, one)))]],
     [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, shown.undecided], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
-      el("p", { class: "outcome" }, mark(now, ended, isOpen), el("span", {}, headline || (now === "waiting" ? "Suture waits for your answer." : now === "stopped" ? "The run was interrupted before it had a result." : ""),
-        used && now === "ended" ? el("span", { class: "hint" }, ` in ${used < 60 ? seconds(used) : elapsed(used)}`) : null))])],
-    [failed, ({ shown, broken, failed: other }) => [shown.error, (broken ?? other)?.message], ([error, broken]) =>
-      [error ? fault({ message: error.detail, remedy: error.remedy }) : null, broken ? note(`${broken}: retrying.`, "error") : null]],
+      el("p", { class: "outcome" }, mark(now, ended, isOpen), el("span", {}, ended === "cancelled" ? stopText(state, used) : NO_RESULT[now] || headline,
+        used && now === "ended" && ended !== "cancelled" ? el("span", { class: "hint" }, ` It took ${duration(used)}.`) : null))])],
+    [failed, ({ shown, failed: fallen }) => [shown.error, fallen?.message], ([error]) => [error && error.fault !== "Cancelled" ? fault(new Problem(200, error)) : null, state.failed ? fault(state.failed) : null]],
     [asked, ({ shown }) => (shown.state === "waiting" ? shown.question : null), (question) => (question ? questionView(question, state, refresh) : null)],
     [change, ({ shown }) => [shown.state, shown.has_diff, shown.outcome], async ([now, there, ended]) => {
       if (now !== "ended" || !there) { state.diff = ""; return null; }
@@ -156,16 +164,25 @@ function headOf(state, refresh) {
         pull?.state === "possible" && caller.role === "admin" ? button("Open pull request", ask("pull-request", "A draft pull request is open.", "Running the tests again before the pull request is opened ...")) : null,
         mayChange && isActive({ state: now }) ? button("Stop", ask("cancel")) : null,
         mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(ended))) ? button("Resume", ask("resume"), { class: "main" }) : null,
-        mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ended === "healed" ? null : "main" }) : null),
+        mayRun && now === "refused" ? el("a", { href: "#/new", class: "button main" }, "New run") : null,
+        mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ["healed", "cancelled", "infra_error"].includes(ended) ? null : "main" }) : null),
       pull?.state === "no_token" && caller.role === "admin" ? el("p", { class: "hint" }, "To open pull requests here, set SUTURE_KEYS_CI to a token of GitHub and start the server again.") : null]],
   ].map(([slot, of, draw]) => [of, drawIfChanged(async (data) => { fill(slot, await draw(data)); })]);
   const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, evidence, acts, messages, again, rivals);
   return { node, live, draw: async () => { live.draw(); for (const [of, drawn] of parts) await drawn(of(state)); } };
 }
 
+// The state of a run without a result -> what a person should know of it.
+const NO_RESULT = { waiting: "Suture waits for your answer.", stopped: "The run was interrupted before it had a result.", refused: "The run did not start." };
+
+// A person's stop is no fault of the run. Without tokens, that person is the reader.
+function stopText({ caller }, used) {
+  return `${caller.needs_token ? "It was stopped" : "You stopped it"}${used ? ` after ${duration(used)}` : ""}.`;
+}
+
 // A sign beside the sentence about the outcome, which says the same in words.
 function mark(now, outcome, isOpen) {
-  const [kind, sign] = now === "waiting" ? ["warn", "?"] : isOpen && outcome === "healed" ? ["warn", "≈"] : ["healed", "nothing_to_heal"].includes(outcome) ? ["good", "✓"] : ["bad", "✗"];
+  const [kind, sign] = outcome === "cancelled" || now === "stopped" ? ["", "■"] : now === "waiting" ? ["warn", "?"] : isOpen && outcome === "healed" ? ["warn", "≈"] : ["healed", "nothing_to_heal"].includes(outcome) ? ["good", "✓"] : ["bad", "✗"];
   return el("span", { class: `mark ${kind}`, "aria-hidden": "true" }, sign);
 }
 

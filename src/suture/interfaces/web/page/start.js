@@ -1,7 +1,8 @@
 // The form for a new run: a project to repair, or a task to write code for. Everything else is an option.
 
 import { get, post, send } from "./api.js";
-import { choice, el, fault, field, fill, note, projectName, segments } from "./dom.js";
+import { choice, el, fault, field, fill, note, segments } from "./dom.js";
+import { projectChooser } from "./projects.js";
 
 const AUTONOMY = { full_auto: "Never", review_repairs: "Before each repair", review_all: "Before each step, and about the result" };
 const LANGUAGES = [["", "Python (default)"], ["node", "JavaScript"], ["typescript", "TypeScript"], ["go", "Go"]];
@@ -10,10 +11,19 @@ const KINDS = [["", "A function or module (default)"], ["cli_tool", "Command-lin
 const modelName = (name) => (name === "none" ? "No model: small edits only" : name.replace(/^local:/, "") + (name.startsWith("local:") ? " (on this machine)" : ""));
 
 // The choices that every request for a run has, with the server's defaults by name; `read` returns them.
-export function choices(caller, recipes, models) {
+// New code is written by a model, so `offer` leaves out the choice of none, and says whether a model is left.
+export function choices(caller, recipes, models, needsModel = false) {
   const recipe = choice([["", `${caller.recipe} (default)`], ...recipes.filter((one) => one.name !== caller.recipe).map((one) => [one.name, one.name])], "");
   const others = models.choices.filter((name) => ![models.default, models.resolved].includes(name));
-  const model = choice([["", `${modelName(models.resolved)} (default)`], ...others.map((name) => [name, modelName(name)])], "");
+  const model = el("select", {});
+  const offer = (needed) => {
+    const offered = [["", `${modelName(models.resolved)} (default)`], ...others.map((name) => [name, modelName(name)])].filter(([name]) => !needed || (name || models.resolved) !== "none");
+    const chosen = model.value;
+    fill(model, offered.map(([name, text]) => el("option", { value: name }, text)));
+    model.value = offered.some(([name]) => name === chosen) ? chosen : offered[0]?.[0] ?? "";
+    return offered.length > 0;
+  };
+  offer(needsModel);
   const autonomy = choice([["", `${AUTONOMY[caller.autonomy]} (default)`], ...Object.entries(AUTONOMY).filter(([key]) => key !== caller.autonomy)], "");
   const limits = Object.entries(caller.budget).map(([name, most]) =>
     [name, el("input", { type: "number", max: most, placeholder: most?.toLocaleString("en") ?? "no limit", ...(name === "money" ? { min: "0.01", step: "any", inputmode: "decimal" } : { min: "1", step: "1", inputmode: "numeric" }) }), most]);
@@ -23,9 +33,11 @@ export function choices(caller, recipes, models) {
   recipe.addEventListener("change", showSummary);
   showSummary();
   return {
+    offer,
+    text: () => `${modelName(model.value || models.resolved)}, recipe ${recipe.value || caller.recipe}`,
     node: el("div", {},
-      el("div", { class: "row" }, field("Model", model), field("Recipe", recipe), field("When to ask you", autonomy)), summary,
-      el("div", { class: "row" }, limits.map(([name, control, most]) => field(`Max ${name}`, control, bound(name, most))))),
+      field("Model", model), el("div", { class: "row" }, field("Recipe", recipe), field("When to ask you", autonomy)), summary,
+      el("div", { class: "row limits" }, limits.map(([name, control, most]) => field(`Max ${name}`, control, bound(name, most))))),
     read: () => ({
       ...(recipe.value && { recipe: recipe.value }),
       ...(model.value && { model: model.value }),
@@ -42,8 +54,18 @@ export async function startPage({ view, signal, caller }) {
   const parts = { heal: healFields(projects), write: writeFields() };
   let kind = projects.roots.length ? "heal" : "write";
   const [first, more, status] = [el("div", {}), el("div", {}), el("div", {})];
-  const turn = (chosen) => { kind = chosen; fill(first, parts[kind].first); fill(more, parts[kind].more); };
   const submit = el("button", { type: "submit", class: "main" }, "Start");
+  const summary = el("summary", {});
+  const name = () => fill(summary, `Options: ${how.text()}`);
+  const turn = (chosen) => {
+    kind = chosen;
+    const isPossible = how.offer(kind === "write") || kind === "heal";
+    fill(first, isPossible ? parts[kind].first : note("New code is written by a model, and Suture was started without one. Start it with a model to write code here."));
+    fill(more, parts[kind].more);
+    fill(status);
+    submit.disabled = !isPossible;
+    name();
+  };
   const start = async (event) => {
     event.preventDefault();
     submit.disabled = true;
@@ -59,9 +81,9 @@ export async function startPage({ view, signal, caller }) {
   };
   turn(kind);
   return fill(view, el("h1", {}, "New run"),
-    el("form", { onsubmit: start, class: "panel" },
+    el("form", { onsubmit: start, onchange: name, class: "panel" },
       segments("Kind of run", [["heal", "Repair a project"], ["write", "Write new code"]], kind, turn), first,
-      el("details", {}, el("summary", {}, `Options: ${modelName(models.resolved)}, recipe ${caller.recipe}`), how.node, more),
+      el("details", {}, summary, how.node, more),
       el("div", { class: "row" }, submit), status));
 }
 
@@ -80,40 +102,29 @@ function writeFields() {
   };
 }
 
-// What to repair is a folder that the server knows, another one, an archive, or a git repository.
+// What to repair is a project that the server has found, another folder, an archive, or a git repository.
 function healFields(projects) {
-  const names = projects.folders.length ? projects.folders : projects.roots;
-  const options = el("datalist", { id: "projects" }, [...projects.roots, ...projects.folders].map((path) => el("option", { value: path })));
-  const path = line({ list: "projects", placeholder: projects.roots[0] });
   const archive = el("input", { type: "file", accept: ".zip,.tar,.gz,.tgz" });
   const [git, ref, only, protect, since] = [line({ inputmode: "url" }), line(), line(), line(), line()];
   const test = line({ placeholder: "python -m pytest -q" });
   const bugReport = el("textarea", { rows: "3" });
-  const sources = {
-    other: [options, field("Project folder", path, `Below ${projects.roots.join(" or ")}.`)],
-    archive: [field("Archive", archive, "A .zip, .tar or .tar.gz of the project's folder.")],
-    git: [field("Git URL", git, `It must start with ${projects.git.join(" or ")}.`), field("Branch or tag", ref, "Default: the default branch.")],
-  };
-  const picker = choice([...names.map((name) => [name, `${projectName(name)} (${name})`]), projects.roots.length ? ["other", "Another folder ..."] : null,
-    ["archive", "Upload an archive ..."], projects.git.length ? ["git", "Clone a git repository ..."] : null].filter(Boolean), names[0] ?? "archive");
-  const slot = el("div", {});
-  const turn = () => fill(slot, sources[picker.value]);
-  picker.addEventListener("change", turn);
-  turn();
   const globs = (control) => control.value.split(",").map((one) => one.trim()).filter(Boolean);
   const optional = (name, control) => (control.value.trim() ? { [name]: control.value.trim() } : {});
-  const source = async () => {
-    if (picker.value === "git") return { ...optional("git", git), ...optional("ref", ref) };
-    if (picker.value !== "archive") return { path: picker.value === "other" ? path.value.trim() : picker.value };
-    if (!archive.files.length) throw new Error("choose an archive first");
+  const upload = async () => {
+    if (!archive.files.length) throw new Error("Choose an archive first.");
     return { archive: (await send("/v1/archives", archive.files[0])).archive };
   };
+  const project = projectChooser(projects, {
+    archive: { name: "Upload an archive ...", fields: field("Archive", archive, "A .zip, .tar or .tar.gz of the project's folder."), read: upload },
+    ...(projects.git.length && { git: { name: "Clone a git repository ...", read: () => ({ ...optional("git", git), ...optional("ref", ref) }),
+      fields: [field("Git URL", git, `It must start with ${projects.git.join(" or ")}.`), field("Branch or tag", ref, "Default: the default branch.")] } }),
+  });
   return {
-    first: [field("Project", picker), slot, field("What is wrong?", bugReport, "Optional. The failing tests say most; add what you know.")],
+    first: [project.fields, field("What is wrong?", bugReport, "Optional. The failing tests say most; add what you know.")],
     more: [field("Test command", test, "Default: detected from the project's files."),
       field("Files that may change", only, "Globs, separated by commas. Default: everything except tests."),
       field("Files that must not change", protect, "Globs, separated by commas."),
       field("Broken since", since, "The oldest commit that may have broken it.")],
-    read: async () => ({ ...(await source()), ...optional("test", test), ...optional("since", since), bug_report: bugReport.value, only: globs(only), protect: globs(protect) }),
+    read: async () => ({ ...(await project.read()), ...optional("test", test), ...optional("since", since), bug_report: bugReport.value, only: globs(only), protect: globs(protect) }),
   };
 }

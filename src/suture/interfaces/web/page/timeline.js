@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { button, choice, code, count, dollars, el, elapsed, fault, field, fill, note, reloadable, seconds } from "./dom.js";
-import { factView } from "./panel.js";
+import { factView, startOf } from "./panel.js";
 import { choices } from "./start.js";
 
 // The newest events that are shown at first, so that a long run is drawn quickly. By judgement, not measured.
@@ -14,7 +14,7 @@ export async function timelinePanel(body, state) {
   const empty = el("div", {});
   let most = MAX_LINES;
   const line = (event) => el("li", { class: event.kind.replace(".", "-") },
-    el("time", {}, elapsed(event.time_s - (state.events[0]?.time_s ?? event.time_s))), el("span", { class: "text" }, event.text));
+    el("time", {}, elapsed(event.time_s - (startOf(state.events) ?? event.time_s))), el("span", { class: "text" }, event.text));
   const withText = () => state.events.filter((event) => event.text);
   const draw = () => {
     const every = withText();
@@ -81,7 +81,7 @@ async function stepView(state, at) {
 // The form that starts a new run from a step of this one.
 export function forkForm(state, at, recipes, models, heading) {
   const hint = el("textarea", { rows: "3" });
-  const how = choices(state.caller, recipes, models);
+  const how = choices(state.caller, recipes, models, state.shown.kind === "write");
   const status = el("div", {});
   const fork = async (event) => {
     event.preventDefault();

@@ -1,7 +1,7 @@
 // Totals over all runs, and the reports of benchmarks.
 
 import { get } from "./api.js";
-import { choice, count, dollars, el, field, fill, note, reloadable, seconds, table } from "./dom.js";
+import { choice, count, dollars, duration, el, field, fill, note, reloadable, table } from "./dom.js";
 import { bars, MOVES } from "./performance.js";
 
 export async function totalsPage({ view, signal }) {
@@ -18,7 +18,7 @@ function totals(sum) {
   const rows = [
     ["runs", count(sum.runs)], ["healed (of decided runs)", sum.decided ? `${Math.round(100 * sum.pass_rate)} % of ${count(sum.decided)}` : "no decided runs"],
     ["tokens", count(sum.tokens)], ["money", dollars(sum.money)],
-    ["time per run", `median ${seconds(sum.run_seconds.median)}, 95th percentile ${seconds(sum.run_seconds.p95)}`],
+    ["time per run", `median ${duration(sum.run_seconds.median)}, 95th percentile ${duration(sum.run_seconds.p95)}`],
   ];
   const chart = (title, values, as) => {
     const shown = Object.entries(values ?? {}).filter(([, value]) => value > 0);
@@ -26,7 +26,7 @@ function totals(sum) {
   };
   return [table("All runs", ["", ""], rows), el("div", { class: "charts" },
     chart("Outcomes", sum.outcomes, count), chart("Tokens by role", sum.tokens_by_role, count), chart("Tokens by use", sum.tokens_by_move, count),
-    chart("Seconds by phase", sum.seconds_by_phase, seconds), chart("Errors", sum.errors, count), chart("Candidates", sum.candidates, count))];
+    chart("Time by phase", sum.seconds_by_phase, duration), chart("Why candidates failed", sum.errors, count), chart("Candidates", sum.candidates, count))];
 }
 
 export async function benchmarksPage({ view, signal }) {

@@ -1,0 +1,54 @@
+"""What the service says to the web page: advice for the page, titles of refused runs, and missing folders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interfaces.web.real_server import TASK, Server
+from interfaces.web.uploaded_projects import BROKEN_PROJECT, write_project
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("messages")
+    write_project(folder / "projects" / "cart", BROKEN_PROJECT)
+    with Server(folder, "--model", "none", "--root", str(folder / "projects")) as started_server:
+        yield started_server
+
+
+def test_a_refused_run_has_the_title_of_its_task(server: Server) -> None:
+    run = server.run(kind="write", task=TASK)
+    refused = server.wait_for_state(run, "refused")
+    assert refused["title"] == "Write a function double(n) that doubles a number"
+    assert refused["error"]["fault"] == "PrerequisiteError"
+
+
+def test_a_missing_folder_is_called_missing(server: Server) -> None:
+    for missing in (server.folder / "projects" / "nothing", Path("/nowhere/at/all")):
+        problem = server.post("/v1/runs", {"kind": "heal", "path": str(missing)}).json()
+        assert problem["detail"] == f"there is no folder {str(missing)!r}"
+        assert "whole path" in problem["advice"]
+    elsewhere = server.post("/v1/runs", {"kind": "heal", "path": str(server.folder)}).json()
+    assert "not a folder below an allowed root" in elsewhere["detail"]
+    assert str(server.folder / "projects") in elsewhere["advice"]
+
+
+def test_a_judgement_without_git_is_refused_before_it_is_queued(server: Server) -> None:
+    cart = str(server.folder / "projects" / "cart")
+    refusal = server.post("/v1/judgements", {"path": cart})
+    problem = refusal.json()
+    assert (refusal.status_code, problem["fault"]) == (409, "RequestRefused")
+    assert "A patch" in problem["advice"]
+    assert "--" not in problem["detail"] + problem["advice"]
+    assert server.get("/metrics").text.count('suture_jobs_ended_total{exit_code="2",kind="judge"}') == 0
+
+
+def test_a_problem_names_the_class_of_its_error(server: Server) -> None:
+    refused = server.post("/v1/runs", {"kind": "heal", "archive": "0" * 64}).json()
+    assert refused["fault"] == "UsageError"
+    assert server.get("/v1/judgements/20260101-000000000-abcdef").status_code == 404
