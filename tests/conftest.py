@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bare_pytest import bare_environment
 from postgres import find_binaries, running_server
 from requirements import CachingSandbox, Require, find_bubblewrap
 from suture.core.settings import SandboxSettings
@@ -93,6 +94,18 @@ def self_tested_cache(sandbox_requirement: Requirement, tmp_path_factory: pytest
     if sandbox_requirement.ok:
         asyncio.run(run_self_test(cache))
     return cache
+
+
+@pytest.fixture(scope="session")
+def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A Python environment that contains only pytest."""
+    return bare_environment(tmp_path_factory.mktemp("bare") / "environment")
+
+
+@pytest.fixture
+def active_bare_python(monkeypatch: pytest.MonkeyPatch, bare_python: Path) -> None:
+    """Run the tests of projects with only pytest: the plugins here take longer to load than such tests."""
+    monkeypatch.setenv("VIRTUAL_ENV", str(bare_python))
 
 
 @pytest.fixture(scope="session")

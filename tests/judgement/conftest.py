@@ -51,7 +51,7 @@ def run_git(root: Path, *arguments: str) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_recorded_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_recorded_runs(monkeypatch: pytest.MonkeyPatch, active_bare_python: None) -> None:
     """Keep results of a base out of the user's cache, and out of other tests."""
     monkeypatch.setenv("SUTURE_JUDGE_REUSE_BASE", "false")
 

@@ -18,7 +18,12 @@ from suture.judge.confidence import MAX_WEAKLY_TESTED_CONFIDENCE
 from suture.sandbox import Sandbox
 from suture.testing import ScriptedModel
 
-pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(300), pytest.mark.heavy]
+pytestmark = [
+    pytest.mark.asyncio,
+    pytest.mark.timeout(300),
+    pytest.mark.heavy,
+    pytest.mark.usefixtures("active_bare_python"),
+]
 PYTHON = """def rate(n, days):
     if days < 0:
         raise ValueError(days)

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from bare_pytest import bare_environment
 from interfaces.cli.forked_suture import ForkedSuture, forked_suture
 from suture.interfaces.cli.app import app
 
@@ -45,6 +44,12 @@ def environ(home: Path, tmp_path: Path) -> dict[str, str]:
         "SUTURE_PATHS_CACHE": str(tmp_path / "cache"),
         "NO_COLOR": "1",
     }
+
+
+@pytest.fixture
+def commands_with_bare_python(environ: dict[str, str], bare_python: Path) -> None:
+    """Let commands run the tests of projects with only pytest, whose plugins take longer to load than such tests."""
+    environ["VIRTUAL_ENV"] = str(bare_python)
 
 
 @pytest.fixture
@@ -90,12 +95,6 @@ def suture(
         )
 
     return call
-
-
-@pytest.fixture(scope="session")
-def bare_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Create a Python environment that contains only pytest."""
-    return bare_environment(tmp_path_factory.mktemp("bare") / "environment")
 
 
 @pytest.fixture(scope="session")

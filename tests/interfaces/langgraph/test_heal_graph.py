@@ -20,6 +20,7 @@ from langgraph.types import Command
 from suture.errors import UsageError
 from suture.interfaces.langgraph.heal_graph import HealInput, _require_answer, make_heal_graph
 
+pytestmark = pytest.mark.usefixtures("active_bare_python")
 REPOSITORY = Path(__file__).parents[3]
 TEST = """\
 from prices import total

@@ -19,6 +19,7 @@ from suture.sandbox import BubblewrapSandbox, Sandbox
 from suture.storage.database.store import open_store
 from suture.storage.memory.memory_store import forget_items, iter_items
 
+pytestmark = pytest.mark.usefixtures("active_bare_python")
 TEST = (
     "from {module} import {name}\n\n\ndef test_it():\n    assert {name}([('a', 3, 2), ('b', 5, 1)]) == 11\n"
 )
