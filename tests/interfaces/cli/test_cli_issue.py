@@ -9,7 +9,7 @@ import pytest
 
 from interfaces.cli.conftest import ReadFiles, Script, Suture
 
-pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.usefixtures("sandbox", "commands_with_bare_python"), pytest.mark.timeout(600)]
 ISSUE = "total([100, 100], discount=10) in prices.py gives 190. Ten percent off 200 should be 180."
 BROKEN_CODE = "def total(prices, discount=0):\n    return sum(prices) - discount\n"
 FIXED_CODE = "def total(prices, discount=0):\n    return sum(prices) * (100 - discount) / 100\n"

@@ -9,7 +9,7 @@ import pytest
 
 from interfaces.cli.conftest import ReadFiles, Script, Suture
 
-pytestmark = [pytest.mark.usefixtures("sandbox"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.usefixtures("sandbox", "commands_with_bare_python"), pytest.mark.timeout(600)]
 CART_CODE = "def total(prices):\n    return sum(prices)\n"
 WRONG_CART_CODE = "def total(prices):\n    return len(prices)\n"
 CLI_CODE = "from shop.cart import total\n\n\ndef main(argv):\n    return total([int(one) for one in argv])\n"
