@@ -52,3 +52,11 @@ def test_a_javascript_test_imports_only_what_the_skeleton_has(
     test.write_text(f'const {"{ f }"} = require("../src/{module}");\nrequire("node:test")("f", () => f());\n')
 
     assert has_skeleton("cli_tool", "javascript", test) is expected
+
+
+def test_go_runs_the_tests_of_all_files() -> None:
+    task = build_project_task("It is called todo.", ProjectRequest(kind="cli_tool", language="go"))
+    extended = add_skeleton(task)
+
+    assert extended.test_command == ("go", "test", "./...")
+    assert "todo_test.go" in extended.files

@@ -17,23 +17,24 @@ from suture.loop.intake.project_task import SAMPLE_PATH, SAMPLE_ROWS
 from suture.project.languages import LANGUAGES
 from suture.project.skeletons import Skeleton, find_skeleton
 
-SKELETONS: tuple[tuple[Language, ProjectKind], ...] = (
-    ("python", "cli_tool"),
-    ("python", "web_app"),
-    ("python", "data_pipeline"),
-    ("python", "library"),
-    ("javascript", "cli_tool"),
-)
+KINDS: tuple[ProjectKind, ...] = ("cli_tool", "web_app", "data_pipeline", "library")
+PROGRAMS: dict[Language, str] = {
+    "python": sys.executable,
+    "javascript": "node",
+    "typescript": "tsx",
+    "go": "go",
+}
+SKELETONS = tuple((language, kind) for language in PROGRAMS for kind in KINDS)
 
 
 @pytest.fixture(params=SKELETONS, ids=lambda pair: "-".join(pair))
 def skeleton(request: pytest.FixtureRequest, tmp_path: Path, require: Require) -> Skeleton:
     """Each skeleton, written to a folder with the files that every new project has."""
     language, kind = request.param
-    if kind == "web_app":
+    if (language, kind) == ("python", "web_app"):
         require("flask", importlib.util.find_spec("flask") is not None, "it is not installed beside Suture")
-    if language == "javascript":
-        require("node", shutil.which("node") is not None, "it is not on PATH")
+    program = PROGRAMS[language]
+    require(program, shutil.which(program) is not None, "it is not on PATH")
     found = find_skeleton(language, kind, name="demo", sample=SAMPLE_PATH)
     assert found is not None
     manifest = LANGUAGES[language].layout.manifest(kind, "demo")
@@ -45,7 +46,13 @@ def skeleton(request: pytest.FixtureRequest, tmp_path: Path, require: Require) -
 
 def run_tests(skeleton: Skeleton, folder: Path) -> subprocess.CompletedProcess[str]:
     python = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore"]
-    command = ["node", "--test"] if skeleton.file.endswith(".js") else python
+    commands = {
+        "py": python,
+        "js": ["node", "--test"],
+        "ts": ["tsx", "--test", "test/demo.test.ts"],
+        "go": ["go", "test", "./..."],
+    }
+    command = commands[skeleton.file.rpartition(".")[2]]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -134,6 +141,11 @@ def test_no_placeholder_is_left(skeleton: Skeleton) -> None:
         ("python", "library", 'def water(plant):\n    """Water a plant."""\n'),
         ("python", "data_pipeline", "def process(rows):\n    return [row['tax'] for row in rows]\n"),
         ("javascript", "cli_tool", 'module.exports = { add: { help: "Add a plant.", run() {} } };\n'),
+        ("javascript", "web_app", "module.exports = { plants: { fields: { name: String } } };\n"),
+        ("typescript", "library", "export function water(plant: string): void {}\n"),
+        ("typescript", "data_pipeline", "export const processRows = (rows) => rows.map((row) => row.tax);\n"),
+        ("go", "web_app", 'type Plant struct {\n\tName string `json:"name"`\n}\n'),
+        ("go", "library", "func Water(plant string) {}\n"),
     ],
 )
 def test_a_reply_about_the_example_is_recognised(
@@ -147,8 +159,17 @@ def test_a_reply_about_the_example_is_recognised(
     assert not skeleton.repeats_example(skeleton.example, skeleton.example_task)
 
 
-def test_some_kinds_have_no_skeleton() -> None:
-    assert find_skeleton("go", "library") is None
+def test_a_typescript_skeleton_is_the_javascript_one_with_types() -> None:
+    javascript, typescript = (
+        find_skeleton(language, "web_app", name="demo") for language in ("javascript", "typescript")
+    )
+    assert javascript is not None
+    assert typescript is not None
+
+    assert {path.replace(".js", ".ts") for path in javascript.files} == {*typescript.files}
+    assert "constructor(path)" in javascript.files["src/store.js"]
+    assert "constructor(path: string)" in typescript.files["src/store.ts"]
+    assert not [text for text in (*javascript.files.values(), *typescript.files.values()) if "/*:" in text]
 
 
 @pytest.mark.parametrize("skeleton", [("python", "web_app")], indirect=True)

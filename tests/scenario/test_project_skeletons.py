@@ -77,6 +77,7 @@ def growth(heights):
 ```"""
 
 
+@pytest.mark.usefixtures("active_bare_python")
 async def test_a_command_line_tool_is_repaired_in_its_one_file(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
@@ -100,6 +101,7 @@ async def test_a_command_line_tool_is_repaired_in_its_one_file(
     assert b"4 passed" in completed.stdout, completed.stdout
 
 
+@pytest.mark.usefixtures("active_bare_python")
 async def test_a_reply_that_repeats_the_example_or_brings_a_forged_test_is_no_solution(
     settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
@@ -117,6 +119,7 @@ async def test_a_reply_that_repeats_the_example_or_brings_a_forged_test_is_no_so
     assert "assert greeting('Ada') == 'Hello, Ada!'" in list_passed_checks(result)
 
 
+@pytest.mark.usefixtures("active_bare_python")
 async def test_the_result_of_a_pipeline_must_depend_on_its_data(
     settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
@@ -165,6 +168,7 @@ async def test_another_framework_gets_no_skeleton(settings: Settings, sandbox: B
     assert result.outcome == "healed", result.reason
 
 
+@pytest.mark.usefixtures("active_bare_python")
 async def test_the_users_test_decides_beside_those_of_the_skeleton(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
@@ -201,3 +205,28 @@ async def test_a_node_tool_without_commands_prints(
     assert result.outcome == "healed", result.reason
     printed = subprocess.check_output(["node", "src/index.js"], cwd=tmp_path / "clock", text=True)
     assert "GMT" in printed
+
+
+BOOKS = {
+    "node": "```javascript\nmodule.exports = { books: { fields: { title: String } } };\n```",
+    "go": '```go\npackage main\n\ntype Book struct {\n\tTitle string `json:"title"`\n}\n\n'
+    "var resources = []any{Book{}}\n```",
+}
+
+
+@pytest.mark.parametrize("language", BOOKS)
+async def test_a_rest_api_needs_no_package_in_other_languages(
+    language: str, settings: Settings, sandbox: BubblewrapSandbox, require: Require, tmp_path: Path
+) -> None:
+    require(language, shutil.which(language) is not None, "it is not on PATH")
+    options: dict[str, Any] = {
+        "project": "web_app",
+        "language": language,
+        "into": tmp_path / "books",
+        "skeleton": True,
+    }
+
+    result, _ = await write_project(written.BOOKS_TASK, [BOOKS[language]], settings, sandbox, **options)
+
+    assert result.outcome == "healed", result.reason
+    assert 'as the task shows: POST /books {"title": "Emma"} -> 201 (2)' in list_passed_checks(result)

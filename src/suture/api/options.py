@@ -108,7 +108,7 @@ class WriteOptions(RunOptions):
         existing: The folder of a project that gets a new feature. Its own tests decide, and must pass before.
         sample: Data on which a data pipeline is run.
         skeleton: Whether the model writes only one file of a new project, and Suture provides the others; by
-            default that is so for small models. There are skeletons for Python, and for tools in JavaScript.
+            default that is so for small models. There are skeletons for Python, JavaScript, TypeScript and Go.
         into: Write all files of the code into this folder, which is created if needed. The code may then be
             several files. With `existing`, the whole project is written there.
     """

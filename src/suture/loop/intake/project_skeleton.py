@@ -21,6 +21,8 @@ from suture.sandbox.packages import manifest_name_for
 README_PATH = "README.md"
 TEST_HEADING = "## Test"
 """The heading of the README before which the files are described."""
+ENTRY_WORD = "{entry}"
+"""What stands for the test file in a layout's command that runs a single one."""
 RELATIVE_IMPORT = re.compile(r"""(?:\brequire\(|\bfrom|\bimport\(?)\s*["'](\.[^"']+)["']""")
 """How JavaScript imports a file of the project."""
 
@@ -50,9 +52,10 @@ def add_skeleton(task: Task) -> Task:
     # The user's own files, such as a test of the same name, stay.
     files = {path: text.encode() for path, text in skeleton.files.items() if path not in task.given_files}
     protected = [path for path in files if path not in (skeleton.file, manifest_name_for(task.language))]
-    tests = [path for path in files if is_test_file(path)]
-    layout = LANGUAGES[task.language].layout
-    command = task.test_command or tuple(word for word in layout.test_file_command if word != "{entry}")
+    words = LANGUAGES[task.language].layout.test_file_command
+    # `go test ./...` runs the tests of all files.
+    tests = [path for path in files if is_test_file(path)] if ENTRY_WORD in words else []
+    command = task.test_command or tuple(word for word in words if word != ENTRY_WORD)
     readme = task.files[README_PATH].decode()
     description = f"## Files\n\n{skeleton.readme}\n\n{TEST_HEADING}"
     files[README_PATH] = readme.replace(TEST_HEADING, description, 1).encode()
@@ -73,7 +76,7 @@ def _finds_imports(path: str, source: str, files: Mapping[str, str], written: st
     """Return whether all that a test imports is in some files, in the file to be written, or in a library."""
     if not path.endswith(".py"):
         stems = (posixpath.join(posixpath.dirname(path), stem) for stem in RELATIVE_IMPORT.findall(source))
-        endings = ("", ".js", "/index.js")
+        endings = ("", ".js", "/index.js", ".ts", "/index.ts")
         return all(any(posixpath.normpath(stem) + ending in files for ending in endings) for stem in stems)
     for module, name in _list_imports(source):
         stem, package = module.replace(".", "/"), module.partition(".")[0]

@@ -20,6 +20,16 @@ SAMPLE_WORD = "sample_path"
 """What stands for the path of the sample data there."""
 TASK_WORD = "task_line"
 """What stands for the first line of the task in a beginning."""
+TYPE_COMMENT = re.compile(r"/\*(: .*?) ?\*/")
+"""A type in a stored JavaScript file, such as `path/*: string */`. Only the TypeScript made of it has the type."""
+TYPESCRIPT_FORMS = (
+    (re.compile(r'^"use strict";\n\n', re.MULTILINE), ""),
+    (re.compile(r"^const (\{.*\}) = require\((.*)\);$", re.MULTILINE), r"import \1 from \2;"),
+    (re.compile(r"^const (\w+) = require\(", re.MULTILINE), r"import \1 = require("),
+    (re.compile(r"^module\.exports = (\{ .* \};)$", re.MULTILINE), r"export \1"),
+    (re.compile(r"\b((?:src|test)/\w+)\.js\b"), r"\1.ts"),
+)
+"""How stored JavaScript is written in TypeScript: pattern -> replacement."""
 MAX_TASK_LINE_CHARS = 200
 """Characters of that line, which ends at a word. Where it ended at 80, a model missed what the task asked for."""
 DESCRIPTION_PATH = "skeleton.toml"
@@ -103,8 +113,35 @@ def find_skeleton(
 
 @cache
 def _load_texts(language: Language, kind: ProjectKind) -> Mapping[str, str]:
-    """Return the files of a skeleton as they are stored, path -> text; empty if there is none."""
-    folder = resources.files("suture.project.skeletons") / f"{language}_{kind}"
+    """Return the files of a skeleton, path -> text; empty if there is none.
+
+    The program of a TypeScript skeleton is that of the JavaScript one with types, so that only what the model reads and
+    writes is stored for both.
+    """
+    texts = _read_folder(f"{language}_{kind}")
+    if language == "javascript":
+        return {path: TYPE_COMMENT.sub("", text) for path, text in texts.items()}
+    if language != "typescript" or not texts:
+        return texts
+    stored = _read_folder(f"javascript_{kind}")
+    written = tomllib.loads(stored[DESCRIPTION_PATH])["file"]
+    program = {
+        re.sub(r"\.js$", ".ts", path): _add_types(text)
+        for path, text in stored.items()
+        if "/" in path and path != written
+    }
+    return {**program, **texts}
+
+
+def _add_types(text: str) -> str:
+    """Return stored JavaScript as TypeScript."""
+    for pattern, replacement in TYPESCRIPT_FORMS:
+        text = pattern.sub(replacement, text)
+    return TYPE_COMMENT.sub(r"\1", text)
+
+
+def _read_folder(name: str) -> dict[str, str]:
+    folder = resources.files("suture.project.skeletons") / name
     return dict(_read_files(folder)) if folder.is_dir() else {}
 
 

@@ -2,7 +2,7 @@
 "use strict";
 
 const { parseArgs } = require("node:util");
-const commands = require("./commands");
+const commands/*: Record<string, any> */ = require("./commands");
 
 const names = Object.keys(commands);
 
@@ -16,7 +16,7 @@ function usage() {
 }
 
 /** Run one command. Return the exit code; `write` and `writeError` receive the output. */
-async function main(words, write = console.log, writeError = console.error) {
+async function main(words/*: string[] */, write/*: (text: string) => void */ = console.log, writeError/*: (text: string) => void */ = console.error) {
   const { values, positionals } = parseArgs({ args: words, strict: false, allowPositionals: true });
   // A single command needs no name.
   const isNamed = names.length !== 1 || positionals[0] === names[0];
@@ -40,7 +40,7 @@ async function main(words, write = console.log, writeError = console.error) {
       write(typeof line === "string" ? line : JSON.stringify(line));
     }
     return 0;
-  } catch (error) {
+  } catch (error/*: any */) {
     // Only a plain Error is a message for the user; others, such as a TypeError, are faults of the program.
     if (error.constructor !== Error) throw error;
     writeError(`error: ${error.message}`);

@@ -4,19 +4,19 @@ const assert = require("node:assert");
 const fs = require("node:fs");
 const os = require("node:os");
 const path = require("node:path");
-const test = require("node:test");
+const { test } = require("node:test");
 
 // The data of the tests are in a folder of their own. The environment may name the user's data.
 delete process.env.PROJECT_NAME_FILE;
 process.chdir(fs.mkdtempSync(path.join(os.tmpdir(), "project_name-")));
-const commands = require("../src/commands");
+const commands/*: Record<string, any> */ = require("../src/commands");
 const { main } = require("../src/index");
 const { load } = require("../src/store");
 
 /** Run the program and return its exit code and what it printed. */
-async function run(words) {
-  const lines = [];
-  const write = (text) => lines.push(String(text));
+async function run(words/*: string[] */) {
+  const lines/*: string[] */ = [];
+  const write = (text/*: string */) => lines.push(String(text));
   const { log } = console;
   console.log = write;
   try {
@@ -47,7 +47,7 @@ test("each command has the right form", () => {
 });
 
 test("each command does something, and one succeeds", async () => {
-  const codes = [];
+  const codes/*: number[] */ = [];
   for (const [name, { args = [] }] of Object.entries(commands)) {
     const before = JSON.stringify(load(null));
     const words = [name, ...args.map(() => "1")];

@@ -1,0 +1,5 @@
+package main
+
+func process(rows []Row) (any, error) {
+	return nil, nil
+}

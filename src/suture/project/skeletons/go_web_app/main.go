@@ -1,0 +1,24 @@
+package main
+
+import (
+	"log"
+	"net/http"
+	"os"
+)
+
+func getSetting(name, byDefault string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return byDefault
+}
+
+func main() {
+	store, err := openStore(getSetting("DATABASE", "project_name.json"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	address := "127.0.0.1:" + getSetting("PORT", "8000")
+	log.Print("http://", address)
+	log.Fatal(http.ListenAndServe(address, newApp(store)))
+}

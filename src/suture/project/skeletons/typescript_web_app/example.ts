@@ -1,0 +1,8 @@
+export = {
+  plants: {
+    fields: { name: String, height: { type: Number, default: 0 } },
+    check(plant: Record<string, any>) {
+      if (plant.height < 0) throw new Error("height must not be negative");
+    },
+  },
+};
