@@ -77,7 +77,6 @@ def growth(heights):
 ```"""
 
 
-@pytest.mark.usefixtures("active_bare_python")
 async def test_a_command_line_tool_is_repaired_in_its_one_file(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
@@ -101,7 +100,6 @@ async def test_a_command_line_tool_is_repaired_in_its_one_file(
     assert b"4 passed" in completed.stdout, completed.stdout
 
 
-@pytest.mark.usefixtures("active_bare_python")
 async def test_a_reply_that_repeats_the_example_or_brings_a_forged_test_is_no_solution(
     settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
@@ -119,7 +117,6 @@ async def test_a_reply_that_repeats_the_example_or_brings_a_forged_test_is_no_so
     assert "assert greeting('Ada') == 'Hello, Ada!'" in list_passed_checks(result)
 
 
-@pytest.mark.usefixtures("active_bare_python")
 async def test_the_result_of_a_pipeline_must_depend_on_its_data(
     settings: Settings, sandbox: BubblewrapSandbox
 ) -> None:
@@ -168,7 +165,6 @@ async def test_another_framework_gets_no_skeleton(settings: Settings, sandbox: B
     assert result.outcome == "healed", result.reason
 
 
-@pytest.mark.usefixtures("active_bare_python")
 async def test_the_users_test_decides_beside_those_of_the_skeleton(
     settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
