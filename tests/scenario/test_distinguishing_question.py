@@ -96,6 +96,7 @@ async def test_an_unanswered_question_parks_the_run_and_is_answered_later(
     assert review is not None
     assert review.stage == "distinguish"
     assert review.difference is not None
+    assert len({change.diff for change in review.changes}) == 2
     assert (parked.reason.code, parked.reason.detail) == ("waiting_for_answer", "distinguish")
     approve = ReviewAnswer(choice="approve")
     with pytest.raises(UsageError, match="does not answer the question"):

@@ -8,6 +8,7 @@ import pytest
 
 from interfaces.cli.conftest import Suture
 from suture.api import DistinguishingInput
+from suture.core.ledger.kinds import ComparedChange
 from suture.interfaces.cli.repair.review_command import ask_right_repair
 
 DIFFERENCE = DistinguishingInput(
@@ -15,11 +16,27 @@ DIFFERENCE = DistinguishingInput(
     answers={"- becomes +": "5", "- becomes *": "6"},
     answers_by_repair=("5", "5", "6", "1"),
 )
+CHANGES = (
+    ComparedChange(
+        label="- becomes +", diff="--- a/calc.py\n+++ b/calc.py\n-    return a - b\n+    return a + b\n"
+    ),
+    ComparedChange(
+        label="- becomes *", diff="--- a/calc.py\n+++ b/calc.py\n-    return a - b\n+    return a * b\n"
+    ),
+)
 
 
 @pytest.mark.parametrize(
     ("typed", "choice"),
-    [("1\n", "first"), ("2\n", "second"), ("N\n", "neither"), ("yes\n\n2\n", "second"), ("what\n", None)],
+    [
+        ("1\n", "first"),
+        ("2\n", "second"),
+        ("N\n", "neither"),
+        ("u\n", "unsure"),
+        ("yes\n\n2\n", "second"),
+        ("l\n", None),
+        ("what\n", None),
+    ],
 )
 async def test_the_question_is_asked_until_it_is_answered(
     typed: str, choice: str | None, capsys: pytest.CaptureFixture[str]
@@ -29,12 +46,13 @@ async def test_the_question_is_asked_until_it_is_answered(
     async def read() -> str | None:
         return next(lines, None)
 
-    assert await ask_right_repair(DIFFERENCE, read) == choice
+    assert await ask_right_repair(DIFFERENCE, CHANGES, read) == choice
 
     output = capsys.readouterr()
     assert output.out == ""
-    assert "For joined(3, 2) they return:\n  1: 5\n  2: 6\n" in output.err
-    assert output.err.count("Which is right") == typed.count("\n") + (choice is None)
+    assert "For joined(3, 2) they return:\n  1: 5\n     return a + b\n  2: 6\n" in output.err
+    assert "l: later" in output.err
+    assert output.err.count("Which is right") == typed.count("\n") + (typed == "what\n")
 
 
 def test_ask_without_a_terminal_is_a_usage_error(suture: Suture, tmp_path: Path) -> None:

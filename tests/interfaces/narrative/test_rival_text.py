@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from project_runs import add_healed_run
-from suture.core.ledger import Event, Ledger, RunFolder, kinds
+from suture.core.ledger import Event, Ledger, RunFolder, kinds, load_result
 from suture.core.ledger.event import encode_payload
+from suture.core.ledger.kinds import Choice
 from suture.interfaces.narrative.event_text import render_payload
-from suture.interfaces.narrative.rival_text import answer_lines, comparison_lines, undetermined_sentence
+from suture.interfaces.narrative.rival_text import (
+    answer_lines,
+    comparison_lines,
+    rival_lines,
+    undetermined_sentence,
+)
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.interfaces.narrative.run_story import run_as_text
 
@@ -72,3 +80,26 @@ def test_the_whole_story_of_a_run_lists_the_changes(tmp_path: Path) -> None:
     with Ledger(run.ledger_path) as ledger:
         ledger.append(UNDETERMINED)
     assert "2: return (a + c) / 2" in run_as_text(run)
+
+
+@pytest.mark.parametrize("was_asked", [False, True])
+def test_the_option_to_be_asked_is_not_suggested_after_the_question(tmp_path: Path, was_asked: bool) -> None:
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    result = load_result(run)
+    assert result is not None
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append_all([kinds.ReviewAsked(key="k", stage="distinguish")] if was_asked else [])
+        ledger.append(UNDETERMINED)
+    (*_, advice) = rival_lines(result, run)
+    assert ("--ask" in advice) is not was_asked
+
+
+@pytest.mark.parametrize(
+    ("choice", "text"),
+    [
+        ("second", "your answer: 1.5 is right for f(0)"),
+        ("neither", "your answer: neither 1 nor 1.5 is right for f(0)"),
+    ],
+)
+def test_an_answer_is_repeated_as_the_value_that_was_chosen(choice: Choice, text: str) -> None:
+    assert render_payload(kinds.UserAnswered(call="f(0)", answers=("1", "1.5"), choice=choice)) == text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from suture.core.ledger import RunFolder, kinds, last_payload, read_ledger
+from suture.core.ledger import RunFolder, kinds, last_payload, read_ledger, select_events
 from suture.core.records import Result
 
 MAX_RIVAL_CODE_LINES = 3
@@ -35,7 +35,7 @@ def rival_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = T
     )
     if undetermined is not None:
         yield from (f"  {line}" for line in comparison_lines(undetermined))
-        was_asked = last_payload(events, kinds.UserAnswered) is not None
+        was_asked = any(asked.stage == "distinguish" for _, asked in select_events(events, kinds.ReviewAsked))
         hint = ", or let --ask ask you" if suggest_commands and undetermined.calls and not was_asked else ""
         what = "tells them apart" if len(undetermined.changes) > 1 else "fails where the change is wrong"
         yield f"Add a test that {what}, or review the diff{hint}."
@@ -53,7 +53,7 @@ def comparison_lines(undetermined: kinds.RepairUndetermined) -> Iterator[str]:
     """
     if len(undetermined.changes) < 2:
         return
-    texts = [_added_lines(change) for change in undetermined.changes]
+    texts = [added_lines(change) for change in undetermined.changes]
     shared = [line for line in texts[0] if all(line in lines for lines in texts)]
     if shared:
         yield "all of them:"
@@ -91,7 +91,7 @@ def _join(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def _added_lines(change: kinds.ComparedChange) -> list[str]:
+def added_lines(change: kinds.ComparedChange) -> list[str]:
     """Return the lines of code that a change adds, without their indentation."""
     lines = (line[1:].strip() for line in change.diff.splitlines() if line.startswith("+"))
     return [line for line in lines if line and not line.startswith("++ ")]

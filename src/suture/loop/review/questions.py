@@ -7,9 +7,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from suture.core.ledger import Event, RunFolder, find_first_payload, read_ledger, select_events
+from suture.core.ledger import (
+    Event,
+    RunFolder,
+    find_first_payload,
+    last_payload,
+    read_ledger,
+    select_events,
+)
 from suture.core.ledger.kinds import (
     Choice,
+    ComparedChange,
     DistinguishingInput,
     MovesDecided,
     ProposedExample,
@@ -20,6 +28,7 @@ from suture.core.ledger.kinds import (
     RunFailed,
     RunFinished,
     RunStarted,
+    SearchFinished,
     UserAnswered,
 )
 from suture.core.records import Candidate, Counterexample, Diagnosis, Move, Task, Verdict
@@ -84,6 +93,7 @@ class Review:
         diff: The diff from the task's files to the candidate's.
         task: The task with its files.
         difference: For the stage `distinguish`, the input on which two repairs differ.
+        changes: For the stage `distinguish`, these two repairs, in the order of the answers.
         examples: For the stage `examples`, calls of the candidate with their results.
     """
 
@@ -97,6 +107,7 @@ class Review:
     diff: str
     task: Task
     difference: DistinguishingInput | None = None
+    changes: tuple[ComparedChange, ...] = ()
     examples: tuple[ProposedExample, ...] = ()
 
     @property
@@ -185,8 +196,22 @@ def load_review(folder: RunFolder, question: ReviewAsked) -> Review:
         diff=unified_diff(task.files, overlay_candidate(task.files, files)),
         task=task,
         difference=question.distinguishing_input,
+        changes=_find_compared_changes(folder, question.distinguishing_input),
         examples=question.examples,
     )
+
+
+def _find_compared_changes(
+    folder: RunFolder, difference: DistinguishingInput | None
+) -> tuple[ComparedChange, ...]:
+    """Return the two repairs of the last search that differ on an input; none if there was no question about one."""
+    search = last_payload(read_ledger(folder.ledger_path).events, SearchFinished) if difference else None
+    if difference is None or search is None:
+        return ()
+    # The answers of the question are that of the first repair, and the first one that differs from it.
+    positions = [difference.answers_by_repair.index(answer) for answer in difference.answer_pair]
+    found = [search.repairs[position] for position in positions if position < len(search.repairs)]
+    return tuple(ComparedChange(label=repair.label, diff=repair.diff) for repair in found)
 
 
 def find_pending_review(folder: RunFolder) -> Review | None:

@@ -7,10 +7,11 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import UsageError, describe_fault
@@ -34,7 +35,7 @@ from suture.interfaces.narrative.review_text import (
 
 if TYPE_CHECKING:
     from suture.api import Choice, DistinguishingInput, Review, ReviewAnswer, Reviewer
-    from suture.core.ledger.kinds import ProposedExample
+    from suture.core.ledger.kinds import ComparedChange, ProposedExample
     from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 MAX_COUNTEREXAMPLES = 5
@@ -45,7 +46,15 @@ ANSWER_HELP_BY_STAGE = {
     "safety": "y: yes, in this run, n or Enter: no, h HINT: no, try this, l: later, x: stop the run",
     "examples": "y or Enter: yes, n: no, e: edit the results, l: later, x: stop the run",
 }
-ANSWER_BY_KEY: dict[str, Choice] = {"1": "first", "2": "second", "n": "neither", "neither": "neither"}
+DIFFERENCE_HELP = "1 or 2, n: neither, u: I do not know, go on without an answer, l: later"
+ANSWER_BY_KEY: dict[str, Choice | Literal["unsure"]] = {
+    "1": "first",
+    "2": "second",
+    "n": "neither",
+    "neither": "neither",
+    "u": "unsure",
+    "unsure": "unsure",
+}
 
 
 @handle_errors
@@ -70,6 +79,8 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
     lines = [f"run {question.run_id} is waiting for your answer: {render_review_question(question)}"]
     if question.difference is None:
         lines += [*_context_lines(question), *example_lines(question.examples)]
+    else:
+        lines += difference_lines(question.difference, question.changes)
     print_text(join_lines(lines) + f"\n{question.diff}")
     for line in answer_instructions(question.run_id, question.stage):
         print_note(line)
@@ -85,10 +96,9 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
 
     async def ask(question: Review) -> ReviewAnswer | None:
         with progress.paused():
-            if question.difference is not None:  # the run continues even if the person does not know
-                return ReviewAnswer(
-                    choice=await ask_right_repair(question.difference, reader.read) or "unsure"
-                )
+            if question.difference is not None:
+                choice = await ask_right_repair(question.difference, question.changes, reader.read)
+                return ReviewAnswer(choice=choice) if choice is not None else None
             for line in _written_code_lines(question) if question.examples else _context_lines(question):
                 print_note(line)
             if not question.examples:
@@ -251,24 +261,35 @@ class _LineReader:
 
 
 async def ask_right_repair(
-    difference: DistinguishingInput, read: Callable[[], Awaitable[str | None]]
-) -> Choice | None:
-    """Show an input with two answers and wait for the number of the right one.
+    difference: DistinguishingInput,
+    changes: Sequence[ComparedChange],
+    read: Callable[[], Awaitable[str | None]],
+) -> Choice | Literal["unsure"] | None:
+    """Show an input with two answers and wait for the number of the right one; `None` if the person answers later.
 
     `read` returns the next typed line, or `None` at the end of input, which is no answer.
     """
-    first, second = difference.answer_pair
     print_note(f"Two repairs pass all tests. For {difference.call} they return:")
-    print_note(f"  1: {first}")
-    print_note(f"  2: {second}")
+    for line in difference_lines(difference, changes):
+        print_note(line)
     while True:
-        print_note("Which is right: 1, 2 or neither?")
+        print_note(f"Which is right? {DIFFERENCE_HELP}")
         typed = await read()
-        if typed is None:
+        if typed is None or typed.strip().lower() in ("l", "later"):
             return None
         answer = typed.strip().lower()
         if answer in ANSWER_BY_KEY:
             return ANSWER_BY_KEY[answer]
+
+
+def difference_lines(difference: DistinguishingInput, changes: Sequence[ComparedChange]) -> Iterator[str]:
+    """Yield what two repairs answer, each with the code that it adds."""
+    from suture.interfaces.narrative.rival_text import added_lines
+
+    for number, (answer, change) in enumerate(zip_longest(difference.answer_pair, changes), 1):
+        yield f"  {number}: {answer}"
+        for line in (added_lines(change) or [change.label]) if change is not None else ():
+            yield f"     {line}"
 
 
 def edit_text(text: str, path: str) -> str | None:
