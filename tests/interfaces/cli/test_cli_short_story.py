@@ -36,7 +36,7 @@ def test_a_one_line_fix_is_reported_in_eight_lines(suture: Suture, broken_projec
     assert len(lines) == MAX_LINES
     assert lines[1:3] == [
         f"Your code: 3 of 5 fail ({BARE_PYTEST}).",
-        "Trying small edits first, without a model: at most 20,000, for N s.",
+        "Trying small edits first, without a model: at most 20,000 edits, for N s.",
     ]
     assert re.fullmatch(
         r"Found among [\d,]+ edits in N s: cart\.py, line \d+: price becomes price \* quantity", lines[3]

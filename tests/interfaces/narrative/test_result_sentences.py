@@ -9,11 +9,12 @@ import pytest
 from project_runs import add_healed_run
 from suture.core.ledger import Event, Ledger, Payload, RunFolder, kinds
 from suture.core.ledger.event import encode_payload
-from suture.core.records import UnmeasuredReason
+from suture.core.records import Spend, UnmeasuredReason
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines, render_undo
-from suture.interfaces.narrative.event_text import render_payload
+from suture.interfaces.narrative.event_text import UNCHANGED_CODE, render_payload
 from suture.interfaces.narrative.result_text import applied_files
-from suture.interfaces.narrative.run_progress_text import UNCHANGED_CODE, ProgressNarrator
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator
+from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 
 
 def summarise(*, mutants: int, killed: int) -> str:
@@ -107,6 +108,30 @@ def test_what_linters_report_is_counted_as_findings_and_not_as_tests() -> None:
         "ruff check --fix .: 1 finding left, 3 of 3 tests pass",
         "ruff check --fix .: no findings left",
     ]
+
+
+@pytest.mark.parametrize(
+    ("model", "ending", "names_option"),
+    [("local:small", "time_over", True), ("none", "time_over", False), ("local:small", "all_tried", False)],
+)
+def test_a_search_that_a_model_cuts_short_says_how_it_may_take_longer(
+    model: str, ending: kinds.SearchEnding, names_option: bool
+) -> None:
+    search = kinds.SearchFinished(candidates_tried=1557, seconds=60.1, ending=ending)
+    _, line = ["", *narrate(kinds.RunStarted(kind="heal", model=model), search)]
+    assert line.startswith("None of 1,557 edits in 60.1 s makes all tests pass.")
+    assert ("--no-model" in line) is names_option
+
+
+def test_the_user_reads_of_their_code_and_not_of_its_hash() -> None:
+    checked = kinds.CandidateChecked(candidate=UNCHANGED_CODE, label="", passed=2, failed=1, verdict="v")
+    assert render_payload(checked) == "checked your code: 2 of 3 pass"
+
+
+@pytest.mark.parametrize("limits", [{"attempts": 12, "tokens": 60_000, "seconds": 900}, {}])
+def test_a_run_without_a_model_does_not_count_attempts_and_tokens(limits: dict[str, float | None]) -> None:
+    text = describe_spend(Spend(seconds=5), limits_without_model(limits))
+    assert text == ("5 of 900 s" if limits else "5 s")
 
 
 @pytest.mark.parametrize(("model", "is_shown"), [("none", True), ("local:small", False)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from suture.core.ledger import Event, Payload, kinds, summarise_event
-from suture.core.records import Counterexample, MoveKind, Reason, render_reason
+from suture.core.records import Candidate, Counterexample, MoveKind, Reason, render_reason
 from suture.interfaces.narrative.certificate_rendering import render_delivery
 from suture.interfaces.narrative.flaky_text import list_flaky_tests, render_flaky_repair
 from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS as JUDGEMENT_TEXTS
@@ -20,6 +20,8 @@ from suture.judge.failures import shorten_pair
 
 NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""
+UNCHANGED_CODE = Candidate(files={}, origin="user").hash
+"""The candidate that changes no file. Its verdict is that of the user's own code."""
 MAX_LISTED_FILES = 8
 """Files that a line names. This limit and the next ones keep a line short; chosen by judgement, not measured."""
 MAX_LISTED_EXAMPLES = 5
@@ -242,7 +244,8 @@ def _render_candidate_event(payload: Payload) -> str | None:
             ignored = f"; not taken from the reply: {', '.join(surplus)}" if surplus else ""
             return f"candidate {candidate[:8]}: {render_label(label)}, writes {', '.join(files)}{ignored}"
         case kinds.CandidateChecked(passed=passed, failed=failed):
-            name = f"{payload.candidate[:8]} ({render_label(payload.label)})"
+            is_unchanged = payload.candidate == UNCHANGED_CODE
+            name = "your code" if is_unchanged else f"{payload.candidate[:8]} ({render_label(payload.label)})"
             if not passed + failed:
                 return f"not checked {name}: there is no test or example to check it against"
             unreached = f", {payload.unreached} not reached" if payload.unreached else ""
@@ -279,8 +282,10 @@ def _render_review_event(payload: Payload) -> str | None:
             return f"waits for your answer before {REVIEW_STAGE_TEXTS[stage]}"
         case kinds.ReviewAnswered(choice=choice, hint=hint):
             return f"your answer: {choice}{f': {hint}' if hint else ''}"
+        case kinds.UserAnswered(call=call, answers=answers, choice="neither"):
+            return f"your answer: neither {' nor '.join(answers)} is right for {call}"
         case kinds.UserAnswered(call=call, answers=answers, choice=choice):
-            return f"question about {call}: {' or '.join(answers)}? your answer: {choice}"
+            return f"your answer: {answers[choice == 'second']} is right for {call}"
         case kinds.TestAccepted(path=path, command=command):
             return f"accepted by a person, and trusted from now on: {path} ({' '.join(command)})"
         case kinds.ExamplesConfirmed(asserts=asserts):

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from suture.core.ledger import Event, RunFolder, kinds, last_payload, read_ledger, select_events
-from suture.core.records import Candidate, Origin, Result, Spend, Verdict
+from suture.core.records import Origin, Result, Spend, Verdict
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.deselection_advice import deselection_arguments
 from suture.interfaces.narrative.event_text import (
     NO_MODEL,
+    UNCHANGED_CODE,
     excluded_tests_text,
     render_event,
     render_payload,
@@ -39,8 +40,6 @@ from suture.interfaces.narrative.review_text import render_ending_reason
 from suture.interfaces.narrative.rival_text import rival_lines, undetermined_sentence
 from suture.interfaces.narrative.wording import OUTCOME_TEXTS
 
-UNCHANGED_CODE = Candidate(files={}, origin="user").hash
-"""The candidate that changes no file. Its verdict is that of the user's own code."""
 RENDERED_AS_IN_SHOW = (
     kinds.CandidateRegressed,
     kinds.CandidateUnconfirmed,
@@ -70,7 +69,7 @@ class ProgressNarrator:
     def __init__(self) -> None:
         self._test_command: tuple[str, ...] = ()
         self._tools: tuple[str, ...] = ()
-        self._kind = "heal"
+        self._kind, self._uses_model = "heal", False
         self._call_texts: dict[str, str] = {}
         self._candidate_texts: dict[str, str] = {}
         self._origins: dict[str, Origin] = {}
@@ -97,7 +96,7 @@ class ProgressNarrator:
     def _lines(self, event: Event) -> Iterator[str]:
         match event.payload:
             case kinds.RunStarted() as started:
-                self._kind = started.kind
+                self._kind, self._uses_model = started.kind, started.model not in ("", NO_MODEL)
                 yield from _start_lines(started)
             case kinds.TaskPrepared() as prepared:
                 self._test_command, self._tools = prepared.test_command, prepared.tools
@@ -109,10 +108,10 @@ class ProgressNarrator:
             case kinds.TestsWritten() as written:
                 yield from _written_test_lines(written)
             case kinds.SearchStarted(candidates=candidates, seconds=seconds):
-                limits = f"at most {candidates:,}, for {seconds:.0f} s"
+                limits = f"at most {format_count(candidates, 'edit')}, for {seconds:.0f} s"
                 yield f"Trying small edits first, without a model: {limits}."
             case kinds.SearchFinished() as search:
-                yield from _search_lines(search)
+                yield from _search_lines(search, uses_model=self._uses_model)
             case kinds.ModelCalled(role="coder" | "escalate") as called:  # other roles propose no candidate
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
@@ -235,14 +234,16 @@ def _written_test_lines(written: kinds.TestsWritten) -> Iterator[str]:
         yield f"{text}. To make one decide, write it into the task as a call with its result."
 
 
-def _search_lines(search: kinds.SearchFinished) -> Iterator[str]:
+def _search_lines(search: kinds.SearchFinished, *, uses_model: bool) -> Iterator[str]:
     edits = f"{search.candidates_tried:,} edits in {search.seconds:.1f} s"
     if search.repairs:
         likeliest = search.repairs[0]
         several = f"{len(search.repairs)} changes that pass, likeliest first: " if search.repairs[1:] else ""
         yield f"Found among {edits}: {several}{likeliest.file}, {likeliest.label}"
     else:
-        yield f"None of {edits} makes all tests pass."
+        longer = " Time is left for the model; with --no-model the search may take all of it."
+        is_cut = uses_model and search.ending == "time_over"
+        yield f"None of {edits} makes all tests pass.{longer if is_cut else ''}"
     if caveats := trial_caveats(search.agreement):
         # The text is made to be appended to a sentence, so it starts with a semicolon.
         yield f"Note: {caveats.removeprefix('; ')}"

@@ -14,7 +14,8 @@ SPEND_UNITS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), (
 def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
     """Return what was used and the limits.
 
-    An example: `3 of 12 attempts, 2,310 of 60,000 tokens, 41 of 900 s`.
+    An example: `3 of 12 attempts, 2,310 of 60,000 tokens, 41 of 900 s`. What a run without a model cannot use, and so
+    has no limit, is left out.
     """
     parts = []
     for name, unit in SPEND_UNITS:
@@ -22,11 +23,18 @@ def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:
         if name == "money":
             parts += _money(spend, limit)
             continue
+        if not getattr(spend, name) and limit is None and name != "seconds":
+            continue
         used = f"{getattr(spend, name):,.0f}"
         if limit is not None:
             used += f" of {limit:,.12g}"
         parts.append(f"{used} {unit.removesuffix('s') if used == '1' and unit != 's' else unit}")
     return ", ".join(parts)
+
+
+def limits_without_model(limits: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Return the limits of a run that uses no model: only those of time."""
+    return {name: limit for name, limit in limits.items() if name == "seconds"}
 
 
 def describe_share(spend: Spend) -> str:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendTracker, SystemClock, kinds
 from suture.interfaces.narrative.plain_text import escape_unprintable, render_label
-from suture.interfaces.narrative.spend_text import describe_spend
+from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -84,6 +84,8 @@ class LiveView:
         self._running = not isinstance(event.payload, kinds.ReviewAsked)
         self._start_phase(PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase))
         match event.payload:
+            case kinds.RunStarted(model="none"):
+                self._limits = limits_without_model(self._limits)
             case kinds.SearchStarted(candidates=candidates):
                 self._max_changes, self._search_text = candidates, ""
             case kinds.SearchFinished():

@@ -23,9 +23,8 @@ from suture.core.ledger.kinds import (
 from suture.core.records import Candidate, CheckOutcome, Counterexample, Result, Task, Verdict
 from suture.errors import StorageError
 from suture.interfaces.editor.tuning import MAX_MESSAGE_CHARS, MAX_RELATED
-from suture.interfaces.narrative.event_text import counterexample_lines
+from suture.interfaces.narrative.event_text import UNCHANGED_CODE, counterexample_lines
 from suture.interfaces.narrative.plain_text import sanitize_text
-from suture.interfaces.narrative.run_progress_text import UNCHANGED_CODE
 from suture.project.workspace import decode_text
 
 RecordT = TypeVar("RecordT", Task, Verdict, Result)
