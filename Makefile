@@ -7,7 +7,7 @@ STAMP := $(VENV)/.ready
 # tests/conftest.py orders the files.
 PYTEST := $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: help setup setup-heavy demo test test-heavy test-all check format lock site clean
+.PHONY: help setup setup-heavy demo test test-heavy check format lock site clean
 
 help:  ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -34,9 +34,6 @@ test: $(STAMP)  ## Run the tests of the whole product, without what is slow by n
 
 test-heavy: $(STAMP)  ## Run what is slow by nature: browsers, containers, Ray, live models, field packages
 	$(PYTEST) -m heavy
-
-test-all: $(STAMP)  ## Run both, as CI does: collecting the tests takes each process half a minute
-	$(PYTEST)
 
 setup-heavy: $(STAMP)  ## Add the large packages that some heavy tests need: Ray, MLflow and its server
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r constraints/heavy.txt
