@@ -33,6 +33,8 @@ TYPESCRIPT_FORMS = (
 MAX_TASK_LINE_CHARS = 200
 """Characters of that line, which ends at a word. Where it ended at 80, a model missed what the task asked for."""
 DESCRIPTION_PATH = "skeleton.toml"
+PROGRAM_KEY = "program"
+"""The entry of a TypeScript skeleton that names the JavaScript one of which its program is made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +106,7 @@ def find_skeleton(
             path.replace(word, replacement): text.replace(word, replacement) for path, text in texts.items()
         }
     description = tomllib.loads(texts.pop(DESCRIPTION_PATH))
+    description.pop(PROGRAM_KEY, None)
     lists: dict[str, Any] = {
         key: tuple(description.pop(key, ())) for key in ("stops", "words", "other_frameworks")
     }
@@ -119,18 +122,17 @@ def _load_texts(language: Language, kind: ProjectKind) -> Mapping[str, str]:
     writes is stored for both.
     """
     texts = _read_folder(f"{language}_{kind}")
-    if language == "javascript":
-        return {path: TYPE_COMMENT.sub("", text) for path, text in texts.items()}
-    if language != "typescript" or not texts:
-        return texts
-    stored = _read_folder(f"javascript_{kind}")
-    written = tomllib.loads(stored[DESCRIPTION_PATH])["file"]
-    program = {
-        re.sub(r"\.js$", ".ts", path): _add_types(text)
-        for path, text in stored.items()
-        if "/" in path and path != written
+    if not texts:
+        return {}
+    source = tomllib.loads(texts[DESCRIPTION_PATH]).get(PROGRAM_KEY)
+    if source is not None:
+        stored = _read_folder(source)
+        written = tomllib.loads(stored[DESCRIPTION_PATH])["file"]
+        program = {path: text for path, text in stored.items() if "/" in path and path != written}
+        texts |= {re.sub(r"\.js$", ".ts", path): _add_types(text) for path, text in program.items()}
+    return {
+        path: TYPE_COMMENT.sub("", text) if path.endswith(".js") else text for path, text in texts.items()
     }
-    return {**program, **texts}
 
 
 def _add_types(text: str) -> str:
