@@ -96,7 +96,7 @@ def test_a_fix_is_printed_and_nothing_changes(
     assert result.returncode == 0, result.stderr
     assert read_files(broken_project) == before
     assert "+        goods += price * quantity" in result.stdout
-    assert "judged by the test runner's report, signed" in result.stderr
+    assert "judged by the test runner's signed report" in result.stderr
     assert "; Python is " in result.stderr
 
     saved = next((home / "runs").glob("*/result.diff"))

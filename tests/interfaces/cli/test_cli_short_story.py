@@ -69,7 +69,7 @@ def test_verbose_explains_each_step(suture: Suture, broken_project: Path) -> Non
         "heal with no model",
         "3 failing tests to fix",
         "next: small edits",
-        "judged by the test runner's report, signed",
+        "judged by the test runner's signed report",
         "Certificate: /",
     ):
         assert text in result.stderr

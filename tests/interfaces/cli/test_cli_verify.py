@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from interfaces.cli.test_cli_escaping import HOSTILE, assert_harmless
 from judge.certificates.forging import forge_certificate, make_checks, write_project
 from suture.core.records import Task
 from suture.core.settings import PathSettings, Settings
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.judge.certificates.certificate import Certificate, UnverifiedClaims, seal_certificate
 from suture.sandbox import open_sandbox
 
@@ -120,3 +122,24 @@ def test_no_text_of_an_accepted_certificate_controls_the_terminal(
     refuted = cli("verify", str(target), "--project", str(tmp_path / "forged"))
     assert (refuted.exit_code, "cHduZWQ=" in refuted.output) == (1, True)
     assert_harmless(refuted.output)
+
+
+def test_verify_says_what_its_words_mean_and_leaves_out_what_says_nothing(
+    cli: Cli, forge: Forge, tmp_path: Path
+) -> None:
+    command = (*BARE_PYTEST.split(), "test_a.py")
+    files = {"sums.py": LENGTH, "test_a.py": TEST}
+    task = Task(statement="", kind="heal", module="sums.py", files=files, test_command=command)
+    path = write_project(tmp_path / "project", forge(task, DOUBLED), task.files)
+
+    result = cli("verify", str(path), "--project", str(tmp_path / "project"))
+
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert f"judged by {EVIDENCE_TEXTS['nonce']}" in lines
+    claimed = [line for line in lines if line.startswith("claimed")]
+    assert lines[lines.index(claimed[0]) - 1].endswith("running the tests again cannot confirm it:")
+    assert not any(line.endswith((": ", ": none", ": 0", ": completed", "nothing new")) for line in lines)
+    (confidence,) = [line for line in lines if line.startswith("verified  confidence: ")]
+    assert "the run shows a higher one if its search found no other repair" in confidence
+    assert not re.search(r"nonce|seed|rivals|at least", result.stdout)

@@ -17,6 +17,7 @@ from suture.core.records import (
     Outcome,
     Reason,
     ReasonCode,
+    VerdictNote,
     VerdictNoteCode,
     render_reason,
 )
@@ -67,3 +68,17 @@ def has_wording(kind: type[Payload]) -> bool:
 
 GENERIC_EVENTS = {"AdviceGiven", "PromptShrunk", "SearchSkipped"}
 """Events that are shown by their kind and data."""
+
+
+@pytest.mark.parametrize("evidence", get_args(Evidence))
+def test_what_each_kind_of_evidence_is_worth_names_the_page_that_explains_it(evidence: Evidence) -> None:
+    assert wording.EVIDENCE_TEXTS[evidence].endswith("(docs/verdicts.md)")
+
+
+def test_a_note_that_says_no_more_than_the_evidence_is_left_out() -> None:
+    notes = [
+        VerdictNote(code="shared_process"),
+        VerdictNote(code="signed_report", subjects=("node --test",)),
+        VerdictNote(code="cut_off"),
+    ]
+    assert wording.render_verdict_notes(notes) == [wording.VERDICT_NOTE_TEXTS["cut_off"]]

@@ -17,7 +17,7 @@ from suture.core.ledger import (
 from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import UsageError
 from suture.interfaces.narrative.plain_text import render_label
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_note
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_notes
 from suture.project.workspace import unified_diff
 
 ORIGINAL = "original"
@@ -100,7 +100,7 @@ def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
         record = run.load_record(Verdict, verdict)
         verdict_view = {
             **encode_record(record),
-            "notes": [render_verdict_note(note) for note in record.notes],
+            "notes": render_verdict_notes(record.notes),
             "evidence_text": EVIDENCE_TEXTS[record.evidence],
         }
     files = dict(run.load_record(Candidate, blob).files) if blob else {}

@@ -24,8 +24,8 @@ from suture.interfaces.narrative.judgement_text import MAX_SUMMARY_FINDINGS, lis
 from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.rival_text import rival_lines, undetermined_sentence
-from suture.interfaces.narrative.spend_text import describe_spend
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_capability, render_verdict_note
+from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_capability, render_verdict_notes
 from suture.project.python_source.parsing import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
@@ -102,7 +102,10 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
     yield from _verification_lines(result)
     yield from caution_lines(result, folder)
     yield from certificate_lines(folder)
-    yield f"Used {describe_spend(result.spend, budget.model_dump())}"
+    limits, started = budget.model_dump(), find_first_payload(folder.ledger_path, kinds.RunStarted)
+    if started is not None and started.model == NO_MODEL:
+        limits = limits_without_model(limits)
+    yield f"Used {describe_spend(result.spend, limits)}"
     yield from next_step_lines(result, folder)
     if result.diff:
         yield f"Diff: {folder.path / 'result.diff'}"
@@ -266,10 +269,9 @@ def _verification_lines(result: Result) -> Iterator[str]:
         yield f"{total} of {total} checks pass; judged by {EVIDENCE_TEXTS[verdict.evidence]}"
     else:
         yield from failing_lines(verdict)
-    for note in verdict.notes:
-        is_warned_of = note.code in ("passed_once", "flaky_tests") and result.warnings
-        if not is_warned_of:
-            yield f"Note: {render_verdict_note(note)}"
+    warned_of = ("passed_once", "flaky_tests") if result.warnings else ()
+    notes = render_verdict_notes(note for note in verdict.notes if note.code not in warned_of)
+    yield from (f"Note: {note}" for note in notes)
 
 
 def failing_lines(verdict: Verdict) -> Iterator[str]:

@@ -34,7 +34,7 @@ from suture.interfaces.narrative.event_text import counterexample_lines, render_
 from suture.interfaces.narrative.plain_text import join_lines, render_label
 from suture.interfaces.narrative.rival_text import comparison_lines
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_note
+from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_notes
 from suture.project.workspace import unified_diff
 
 MAX_COUNTEREXAMPLES = 5
@@ -232,7 +232,8 @@ def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[
         yield f"and {len(counterexamples) - MAX_COUNTEREXAMPLES} more"
     if verdict.failed and not counterexamples:
         yield from (f"| {line}" for line in verdict.output.strip().splitlines()[-MAX_OUTPUT_LINES:])
-    yield from (f"note: {render_verdict_note(note)}" for note in verdict.notes if note not in shown_notes)
+    notes = render_verdict_notes(note for note in verdict.notes if note not in shown_notes)
+    yield from (f"note: {note}" for note in notes)
     shown_notes.update(verdict.notes)
     if verdict.all_passed:
         yield f"judged by {EVIDENCE_TEXTS[verdict.evidence]}"

@@ -6,6 +6,7 @@ code without words is found before a user meets it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the help page imports this module, and the event types are dozens
@@ -32,12 +33,14 @@ OUTCOME_TEXTS: dict[Outcome, str] = {
     "cancelled": "Cancelled",
 }
 EVIDENCE_TEXTS: dict[Evidence, str] = {
-    "split": "a process that never loads the code under test",
-    "nonce": "the test runner's report, signed with a secret of this run",
-    "report": "the test runner's report and exit status, so code that prints such a report passes too",
-    "exit_status": "the exit status alone, so code that ends the command with 0 passes too",
+    "split": "a process that never loads the code under test (docs/verdicts.md)",
+    "nonce": "the test runner's signed report, which only code written to deceive can fake, so read the diff "
+    "(docs/verdicts.md)",
+    "report": "the test runner's report and exit status, which code that prints such a report can fake, so read "
+    "the diff (docs/verdicts.md)",
+    "exit_status": "the exit status alone, so code that ends the command with 0 passes too (docs/verdicts.md)",
 }
-"""What each kind of evidence is worth (see docs/verdicts.md)."""
+"""What decided, and what it is worth, by the kind of evidence."""
 MOVE_TEXTS: dict[MoveKind, str] = {
     "investigate": "experiments with the flaky tests",
     "mutate": "small edits without a model",
@@ -73,15 +76,12 @@ REVIEW_QUESTION_TEXTS: dict[ReviewStage, str] = {
 VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "protected_file": "{subjects} is protected: the candidate's version was left out",
     "live_objects": "ran in the candidate's own process, because they need live objects: {subjects}",
-    "shared_process": "the code ran in the same process as pytest, so code that is written to deceive could "
-    "fake a pass (docs/verdicts.md)",
+    "shared_process": "",
     "unwatched_processes": "tests ran in processes where nothing sees what the candidate changes in pytest",
     "cut_off": "the time limit was reached before every test had run",
-    "exit_status_only": "{subjects!r} is judged by its exit status alone",
-    "signed_report": "{subjects}'s report is signed, but tests and code share a process, so code "
-    "could forge it",
-    "unsigned_report": "{subjects}'s report has no signature, so code that prints a report and exits "
-    "with 0 passes",
+    "exit_status_only": "",
+    "signed_report": "",
+    "unsigned_report": "",
     "unwatched_runner": "this {subjects} cannot tell whether the code changed the functions that "
     "tests rely on",
     "smoke_checks_only": "smoke checks observe a project from outside and do not show that it does "
@@ -98,6 +98,7 @@ VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "scan_refused": "the safety scan: it is not run",
     "scan_asks": "the safety scan: a person has to allow it",
 }
+"""The text is empty for notes that say no more than the verdict's kind of evidence."""
 CAPABILITY_TEXTS: dict[CapabilityCode, str] = {
     "imports_test_machinery": "uses the test machinery",
     "skips_tests": "skips tests",
@@ -119,8 +120,12 @@ MAX_NOTE_SUBJECTS = 10
 """Subjects of a note that its text lists."""
 
 
-def render_verdict_note(note: VerdictNote) -> str:
-    """Return a note on a verdict as one line of text."""
+def render_verdict_notes(notes: Iterable[VerdictNote]) -> list[str]:
+    """Return notes on a verdict as lines of text, without those that its kind of evidence says already."""
+    return [_render_verdict_note(note) for note in notes if VERDICT_NOTE_TEXTS[note.code]]
+
+
+def _render_verdict_note(note: VerdictNote) -> str:
     separator = "; " if note.code == "live_objects" else ", "
     subjects = separator.join(note.subjects[:MAX_NOTE_SUBJECTS])
     if len(note.subjects) > MAX_NOTE_SUBJECTS:

@@ -216,7 +216,7 @@ def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) 
         if certificate.flaky_tests
         else ""
     )
-    return f"{counts}, and none newly fails{aside}{flaky}; evidence: {verdict.evidence}"
+    return f"{counts}, and none newly fails{aside}{flaky}"
 
 
 def _require_after(
@@ -395,4 +395,10 @@ def _replay_confidence(
     if limited < confidence and any(_is_late(certificate, sign) for _, sign in signs):
         reason = "memorised examples were found here, which there was no time to search for in the run"
         return confirm("confidence", f"at most {limited:.2f} instead of {confidence:.2f}: {reason}")
-    return confirm("confidence", f"at least {confidence:.2f}, computed from all of the above")
+    text = f"{confidence:.2f}, computed from all of the above"
+    if not claims.rivals and not claims.calls:  # the search made the change
+        text += (
+            "; the run shows a higher one if its search found no other repair that passes, because a replay "
+            "does not repeat the search"
+        )
+    return confirm("confidence", text)

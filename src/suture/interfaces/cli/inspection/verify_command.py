@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -71,6 +72,7 @@ def verify(
                     {"source": check.source, "status": valid.after.get(check.id, "missing")}
                     for check in others
                 ],
+                "evidence": valid.evidence,
                 "source_roots": list(valid.source_roots),
             }
             answer["claims"] = unverifiable_claims(valid)
@@ -97,9 +99,10 @@ def verify(
 
 def _print_accepted(certificate: Certificate, threshold: float) -> None:
     """Print what an accepted certificate claims, and what decided."""
-    for name, value in unverifiable_claims(certificate).items():
-        if value != "":
-            print_text_line(f"claimed   {name}: {value}")
+    from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+
+    print_text_line(f"judged by {EVIDENCE_TEXTS[certificate.evidence]}")
+    _print_claims(unverifiable_claims(certificate))
     deciding, others = split_checks(certificate, threshold)
     for check in others:
         status = certificate.after.get(check.id, "missing")
@@ -117,21 +120,31 @@ def _print_accepted(certificate: Certificate, threshold: float) -> None:
 def _print_confirmed(certificate: JudgementCertificate) -> None:
     """Print what a confirmed judgement claims, and its verdict."""
     from suture.interfaces.narrative.judgement_text import render_headline
+    from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 
-    for name, value in unverifiable_judgement_claims(certificate).items():
-        print_text_line(f"claimed   {name}: {value}")
+    if certificate.judgement.evidence is not None:
+        print_text_line(f"judged by {EVIDENCE_TEXTS[certificate.judgement.evidence]}")
+    _print_claims(unverifiable_judgement_claims(certificate))
     if certificate.source_roots:
         print_text_line(f"imports   start at {', '.join(certificate.source_roots)}")
     print_text_line(f"confirmed: {render_headline(certificate.judgement)}")
 
 
-def unverifiable_judgement_claims(certificate: JudgementCertificate) -> dict[str, object]:
+def _print_claims(claims: Mapping[str, str]) -> None:
+    """Print what stands in a certificate and no replay can confirm; nothing for empty texts."""
+    print_text_line("Only the certificate says what is claimed; running the tests again cannot confirm it:")
+    for name, value in claims.items():
+        if value:
+            print_text_line(f"claimed   {name}: {value}")
+
+
+def unverifiable_judgement_claims(certificate: JudgementCertificate) -> dict[str, str]:
     """Return what a judgement says and a replay does not confirm, as text for people."""
     judgement = certificate.judgement
     return {
         "compared with": judgement.base,
-        "base commit": judgement.state.base_commit or "none",
-        "commit": judgement.state.commit or "none",
+        "base commit": judgement.state.base_commit,
+        "commit": judgement.state.commit,
         "made by": f"suture {certificate.suture}, in {judgement.seconds:.0f} s",
         "made at": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(certificate.made_at_s)),
     }
@@ -172,30 +185,35 @@ async def collect_findings(
     return findings
 
 
-def unverifiable_claims(certificate: Certificate) -> dict[str, object]:
-    """Return what a certificate says and nobody can verify by running, as text for people."""
+def unverifiable_claims(certificate: Certificate) -> dict[str, str]:
+    """Return what a certificate says and nobody can verify by running, as text for people; empty for nothing."""
+    from suture.interfaces.narrative.plain_text import format_count
     from suture.judge.unmeasured import render_unmeasured
 
     claims = certificate.claims
-    lint = "; ".join(claims.lint.findings) or "nothing new"
-    if claims.lint.unmeasured:
-        lint = render_unmeasured(claims.lint.unmeasured)
+    minimal, examples, lint = claims.minimal, claims.examples_unmeasured, claims.lint
+    spent = [format_count(claims.attempts, "attempt"), format_count(claims.tokens, "token")]
+    size = ""
+    if minimal.edits_found and not minimal.is_minimal:
+        size = "a smaller one may be enough"
+    elif minimal.edits < minimal.edits_found:
+        size = f"{minimal.edits} of {minimal.edits_found} edits; the others were not needed"
     return {
         "task": certificate.task.statement.strip().partition("\n")[0],
         "run": claims.run,
         "model": claims.model,
-        "seed": claims.seed,
-        "prompts": ", ".join(claims.prompts) or "none",
-        "spent": f"{claims.attempts} attempts, {claims.tokens} tokens, {claims.seconds:.0f} s",
-        "made by": f"suture {claims.suture}, recipe {claims.recipe}"
+        "seed of the model": str(claims.seed) if claims.calls and claims.seed else "",
+        "hashes of the prompts": ", ".join(claims.prompts),
+        "spent": ", ".join([*(spent if claims.tokens else ()), f"{claims.seconds:.0f} s"]),
+        "made by": f"suture {claims.suture}"
+        + (f", recipe {claims.recipe}" if claims.recipe and claims.calls else "")
         + (f", on Python {claims.python}" if claims.python else ""),
-        "smallest": f"{claims.minimal.edits} of {claims.minimal.edits_found} edits"
-        + ("" if claims.minimal.is_minimal else ", perhaps not the fewest"),
-        "lint": lint,
-        "accepted tests": "; ".join(claims.accepted_tests) or "none",
-        "signs of cheating": "; ".join(claims.warnings) or "none was found",
-        "search for memorised examples": "completed"
-        if claims.examples_unmeasured is None
-        else f"not completed: {render_unmeasured(claims.examples_unmeasured)}",
-        "rivals": "; ".join(claims.rival_labels) or "none",
+        "size of the change": size,
+        "linter": f"not run, {render_unmeasured(lint.unmeasured)}"
+        if lint.unmeasured
+        else "; ".join(lint.findings),
+        "tests by a model that a person accepted": "; ".join(claims.accepted_tests),
+        "signs of cheating": "; ".join(claims.warnings),
+        "search for memorised examples": f"not completed: {render_unmeasured(examples)}" if examples else "",
+        "other repairs that pass the tests": "; ".join(claims.rival_labels),
     }
