@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -118,6 +119,19 @@ def test_help_loads_nothing_heavy() -> None:
 def test_help_loads_no_event_types() -> None:
     """There are dozens of them, and each costs as much as a small module."""
     code = HELP.format(arguments=["--help"]) + 'assert "suture.core.ledger" not in sys.modules\n'
+    assert "suture" in loaded_packages(code)
+
+
+@pytest.mark.parametrize("command", ["apply", "undo", "review", "resume", "replay", "fork"])
+def test_an_unknown_run_is_reported_before_what_continues_runs_is_loaded(
+    command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "runs" / "20261128-081944454-678156").mkdir(parents=True)
+    code = (
+        f'import os, sys\nos.environ["SUTURE_HOME"] = {str(tmp_path)!r}\n'
+        + HELP.format(arguments=[command, "nosuchrun"]).replace("assert not end.code", "assert end.code == 2")
+        + 'assert "suture.api" not in sys.modules\n'
+    )
     assert "suture" in loaded_packages(code)
 
 

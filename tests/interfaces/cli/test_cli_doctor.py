@@ -10,8 +10,11 @@ import pytest
 from typer.testing import Result
 
 from interfaces.cli.conftest import Cli
+from interfaces.cli.real_terminal import Terminal
+from suture.interfaces.cli.setup.doctor_command import print_prerequisites
 from suture.interfaces.cli.setup.models_command import show_download
 from suture.models.weights.weights_cache import find_catalogue_entry, write_stamp
+from suture.sandbox import Requirement
 from suture.sandbox.bubblewrap.diagnosis import explain_unavailable
 
 
@@ -37,9 +40,27 @@ def test_doctor_ends_with_ready_or_with_what_to_do_first(cli: Cli) -> None:
     assert cli("doctor", "--model", "scripted:example").stdout.splitlines()[-1] == "Ready."
 
 
+def test_something_optional_that_is_missing_is_called_optional(capsys: pytest.CaptureFixture[str]) -> None:
+    engine = Requirement(name="container", ok=False, detail="none", remedy="start Docker", needed=False)
+    print_prerequisites([engine], as_json=False)
+    assert capsys.readouterr().out.splitlines()[1:] == ["optional, to get container: start Docker", "Ready."]
+
+
 def test_no_remedy_of_doctor_names_doctor() -> None:
     fault = explain_unavailable({"/usr/bin/bwrap": "an unknown message"}, Path("/nonexistent"))
     assert "doctor" not in fault.remedy
+
+
+@pytest.mark.parametrize(
+    ("command", "activity"),
+    [("doctor", "examining"), ("self-check", "examining"), ("apply", "applying"), ("undo", "reverting")],
+)
+def test_a_slow_command_says_at_once_what_it_does(
+    command: str, activity: str, environ: dict[str, str], tmp_path: Path
+) -> None:
+    terminal = Terminal([command], environ, tmp_path)
+    terminal.wait_for(activity)
+    terminal.end()
 
 
 @pytest.mark.usefixtures("sandbox")
@@ -53,6 +74,8 @@ def test_self_check_reports_that_its_example_cannot_be_written(
     result = cli("self-check")
     assert result.exit_code == 3
     assert "No space left on device" in result.stdout
+    assert result.stderr.startswith("healing a small program")
+    assert not any(line.split()[1] == "model" for line in result.stdout.splitlines())
 
 
 def test_doctor_without_a_model_name_lists_choices_and_unused_keys(cli: Cli) -> None:

@@ -83,9 +83,9 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
     from suture.interfaces.narrative.result_text import (
         failing_test_lines,
         render_full_result,
-        rival_lines,
         warning_lines,
     )
+    from suture.interfaces.narrative.rival_text import rival_lines
     from suture.interfaces.narrative.run_progress_text import render_short_result
 
     if detail == "verbose":

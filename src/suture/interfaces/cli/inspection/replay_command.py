@@ -25,6 +25,7 @@ from suture.interfaces.cli.terminal.command_options import (
     load_command_settings,
     parse_assignments,
     read_candidate_files,
+    require_run,
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 
@@ -52,6 +53,7 @@ def replay(
     are not compared.
     """
     loaded = load_command_settings(Path(), assignments)
+    require_run(run, loaded.settings)
     from suture.core.records import render_reason
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
@@ -112,6 +114,7 @@ def resume(
     terminal; without a terminal the run keeps waiting.
     """
     loaded = load_command_settings(Path(), assignments)
+    require_run(run, loaded.settings)
     from suture.api import load_recorded_run
     from suture.api import resume as resume_run
     from suture.interfaces.cli.run_execution import run_and_report
@@ -171,6 +174,7 @@ def fork(
     The other run does not change.
     """
     loaded = load_command_settings(Path())
+    require_run(run, loaded.settings)
     from suture.api import fork_from_iteration, load_recorded_run
     from suture.core.settings.setting_changes import override_settings
     from suture.interfaces.cli.run_execution import run_and_report

@@ -13,9 +13,15 @@ from suture.interfaces.cli.terminal.command_options import (
     Json,
     load_command_settings,
     require_at_most_one,
+    require_run,
 )
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
-from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
+from suture.interfaces.cli.terminal.terminal_output import (
+    print_json,
+    print_note,
+    print_text_line,
+    show_activity,
+)
 from suture.interfaces.cli.terminal.value_completion import complete_run
 
 
@@ -47,12 +53,16 @@ def apply(
     Nothing is written if you have changed the same files since.
     """
     require_at_most_one({"--commit": commit, "--branch": branch, "--patch": patch})
-    from suture.api import apply as apply_run
-    from suture.api import run_sync
-    from suture.interfaces.narrative.certificate_rendering import delivery_lines
-
     settings = load_command_settings(Path(), assignments, read_only=True).settings
-    folder = run_sync(apply_run(run, commit=commit, branch=branch, patch=patch, into=into, settings=settings))
+    require_run(run, settings)
+    with show_activity("applying the change"):
+        from suture.api import apply as apply_run
+        from suture.api import run_sync
+        from suture.interfaces.narrative.certificate_rendering import delivery_lines
+
+        folder = run_sync(
+            apply_run(run, commit=commit, branch=branch, patch=patch, into=into, settings=settings)
+        )
     for line in delivery_lines(folder):
         print_note(line)
 
@@ -75,10 +85,12 @@ def undo(
     Files are restored byte for byte, a commit is reverted by another commit, and a branch is deleted. Nothing
     is changed if you have edited the same files since.
     """
-    from suture.api import undo as undo_run
-
     settings = load_command_settings(Path(), assignments, read_only=True).settings
-    reverted = vars(undo_run(run, settings=settings))
+    require_run(run, settings)
+    with show_activity("reverting the change"):
+        from suture.api import undo as undo_run
+
+        reverted = vars(undo_run(run, settings=settings))
     if as_json:
         print_json(reverted)
     else:

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Literal
 
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import UsageError, describe_fault
-from suture.interfaces.cli.terminal.command_options import Assignments, Json, RunName, load_command_settings
+from suture.interfaces.cli.terminal.command_options import (
+    Assignments,
+    Json,
+    RunName,
+    load_command_settings,
+    require_run,
+)
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
 from suture.interfaces.cli.terminal.terminal_output import (
     make_console,
@@ -63,9 +69,10 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
 
     Exits with 1 if the run is not waiting. Answer with `suture resume`.
     """
+    settings = load_command_settings(Path(), assignments, read_only=True).settings
+    require_run(run, settings)
     from suture.api import pending_review
 
-    settings = load_command_settings(Path(), assignments, read_only=True).settings
     question = pending_review(run, settings=settings)
     if question is None:
         raise UsageError(

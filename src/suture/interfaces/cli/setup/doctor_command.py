@@ -17,6 +17,7 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_note,
     print_text,
     print_text_line,
+    show_activity,
 )
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ EXAMPLE_TEST = "from shop import total\n\n\ndef test_total():\n    assert total(
 @handle_errors
 def doctor(model: Model = None, assignments: Assignments = None, as_json: Json = False) -> None:
     """Report what is installed, what is missing, and how to get it."""
-    from suture.api.prerequisites import examine_machine
-
     loaded = load_command_settings(Path(), assignments, read_only=True, model__name=model)
     for note in loaded.notes:
         print_note(f"note: {note}")
-    print_prerequisites(list(examine_machine(loaded.settings)), as_json=as_json)
+    with show_activity("examining this machine"):
+        from suture.api.prerequisites import examine_machine
+
+        requirements = list(examine_machine(loaded.settings))
+    print_prerequisites(requirements, as_json=as_json)
 
 
 def print_prerequisites(requirements: Sequence[Requirement], *, as_json: bool) -> None:
@@ -52,7 +55,8 @@ def print_prerequisites(requirements: Sequence[Requirement], *, as_json: bool) -
         print_text(format_table(rows))
         for requirement in requirements:
             if not requirement.ok and requirement.remedy:
-                print_text_line(f"to get {requirement.name}: {requirement.remedy}")
+                optional = "" if requirement.needed else "optional, "
+                print_text_line(f"{optional}to get {requirement.name}: {requirement.remedy}")
         for line in _render_conclusion(requirements):
             print_text_line(line)
     if not all(requirement.ok for requirement in requirements if requirement.needed):
@@ -78,14 +82,18 @@ def self_check(assignments: Assignments = None, as_json: Json = False) -> None:
 
     Exit code 0: `suture heal --no-model` works here. The program's run is not kept.
     """
-    from suture.api.prerequisites import examine_machine
-
     settings = load_command_settings(
         Path(), assignments, read_only=True, model__name="none", models__coder="none"
     ).settings
-    requirements = list(examine_machine(settings))
-    if all(requirement.ok for requirement in requirements if requirement.needed):
-        requirements.append(_check_heal(settings))
+    with show_activity("examining this machine") as show:
+        from suture.api.prerequisites import examine_machine
+
+        requirements = list(examine_machine(settings))
+        # No model was chosen: this check needs none.
+        requirements = [requirement for requirement in requirements if requirement.name != "model"]
+        if all(requirement.ok for requirement in requirements if requirement.needed):
+            show("healing a small program, which may take 20 s")
+            requirements.append(_check_heal(settings))
     print_prerequisites(requirements, as_json=as_json)
 
 

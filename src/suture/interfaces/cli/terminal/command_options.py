@@ -16,7 +16,7 @@ from suture.interfaces.cli.terminal.value_completion import complete_model, comp
 
 if TYPE_CHECKING:
     from suture.core.records import Task
-    from suture.core.settings import LoadedSettings
+    from suture.core.settings import LoadedSettings, Settings
 
 Detail = Literal["quiet", "brief", "verbose"]
 """How much a run prints on stderr while it runs and at its end."""
@@ -196,6 +196,20 @@ def require_file(path: Path | None, description: str) -> None:
         raise UsageError(f"{name} does not exist", remedy="check the path")
     if path.is_dir():
         raise UsageError(f"{name} is a folder", remedy="name a file in it")
+
+
+def require_run(run: str | None, settings: Settings) -> None:
+    """Check that a run exists, before what continues or delivers it is imported, which takes seconds.
+
+    Args:
+        run: The name of the run, or the path of its folder; `None` if the option is not used.
+        settings: The settings, for the folder of the runs. Runs of a shared database may be fetched later.
+    """
+    from suture.core.ledger import RunFolder, find_run
+
+    is_folder = run is not None and os.path.isfile(RunFolder(Path(run)).ledger_path)  # noqa: PTH113 - any text is a name
+    if run is not None and not is_folder and not settings.store.url:
+        find_run(settings.paths.home, run)
 
 
 def require_python(path: Path | None) -> None:
