@@ -26,6 +26,8 @@ def test_a_refused_run_has_the_title_of_its_task(server: Server) -> None:
     refused = server.wait_for_state(run, "refused")
     assert refused["title"] == "Write a function double(n) that doubles a number"
     assert refused["error"]["fault"] == "PrerequisiteError"
+    assert "choose a model" in refused["error"]["advice"]
+    assert not {"--", "model.name"} & set(refused["error"]["detail"].split())
 
 
 def test_a_missing_folder_is_called_missing(server: Server) -> None:

@@ -121,3 +121,15 @@ def test_a_search_begins_while_one_types_and_survives_a_look_at_a_run(
     page.go_back()
     expect(page.get_by_label("Search")).to_have_value("cart")
     expect(page.locator(".runs li")).not_to_have_count(0)
+
+
+def test_a_stop_by_the_user_is_no_fault(browser_page: BrowserPage, server: Server) -> None:
+    run = server.run(kind="heal", path=str(server.folder / "projects" / "examples" / "cart"))
+    page = browser_page.visit(f"/runs/{run}/timeline")
+    expect(page.locator(".timeline li").first).to_be_visible()
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".outcome")).to_contain_text("You stopped it")
+    expect(page.locator(".head .error")).to_have_count(0)
+    expect(page.locator(".head .main")).to_have_count(1)
+    expect(page.locator(".head .main")).to_have_text("Resume")
+    assert all(row["title"] for row in server.get("/v1/runs").json()["runs"])

@@ -43,8 +43,15 @@ from suture.search import listen_to_search
 from suture.storage.database.run_sharing import fetch_shared_run, wait_until_released
 
 
-async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
-    """Execute a job to its end; a run that exists already is resumed and never started twice."""
+async def execute_job(job: Job, flags: Mapping[str, object], started_s: float) -> JobEnd:
+    """Execute a job to its end; a run that exists already is resumed and never started twice.
+
+    Args:
+        job: What to do.
+        flags: Settings by dotted key.
+        started_s: When the job's process was started, in seconds since the epoch. The time of a run counts from then,
+            as somebody who watches it sees it.
+    """
     settings = load_settings(Path.cwd(), flags).settings
     require_sandbox(settings)
     if job.kind == "judge":  # there is no run that another process could hold
@@ -56,11 +63,11 @@ async def execute_job(job: Job, flags: Mapping[str, object]) -> JobEnd:
     await asyncio.to_thread(wait_until_released, settings, job.run, timeout_s=RELEASE_TIMEOUT_S)
     await asyncio.to_thread(fetch_shared_run, settings, job.run)
     with listen_to_replies(ReplyFile(folder).show), listen_to_search(SearchFile(folder).show):
-        return await _execute_in_folder(job, settings, flags, folder)
+        return await _execute_in_folder(job, settings, flags, folder, started_s)
 
 
 async def _execute_in_folder(
-    job: Job, settings: Settings, flags: Mapping[str, object], folder: RunFolder
+    job: Job, settings: Settings, flags: Mapping[str, object], folder: RunFolder, started_s: float
 ) -> JobEnd:
     if job.kind == "verify":
         return await _execute_verify(job, settings)
@@ -73,8 +80,10 @@ async def _execute_in_folder(
     if job.kind in ("fork", "replay"):  # they take over the settings of the run `of`
         require_sandbox(load_recorded_run(str(job.request["of"]), settings).settings)
     if job.kind == "heal":
-        return await _execute_heal(job, settings, flags)
-    start = {"write": _execute_write, "fork": _execute_fork, "replay": _execute_replay}[job.kind]
+        return await _execute_heal(job, settings, flags, started_s)
+    if job.kind == "write":
+        return await _execute_write(job, settings, started_s)
+    start = {"fork": _execute_fork, "replay": _execute_replay}[job.kind]
     return await start(job, settings)
 
 
@@ -131,7 +140,7 @@ async def _wait_for_release(folder: RunFolder) -> None:
         await asyncio.sleep(0.1)  # by judgement: a person may be waiting
 
 
-async def _execute_write(job: Job, settings: Settings) -> JobEnd:
+async def _execute_write(job: Job, settings: Settings, started_s: float) -> JobEnd:
     request = job.request
     options = WriteOptions(
         asserts=str(request.get("asserts") or ""),
@@ -141,11 +150,14 @@ async def _execute_write(job: Job, settings: Settings) -> JobEnd:
         ask=bool(request.get("ask")),
         settings=settings,
         run_id=job.run,
+        requested_at_s=started_s,
     )
     return _job_end(await solve(str(request["task"]), options))
 
 
-async def _execute_heal(job: Job, settings: Settings, flags: Mapping[str, object]) -> JobEnd:
+async def _execute_heal(
+    job: Job, settings: Settings, flags: Mapping[str, object], started_s: float
+) -> JobEnd:
     request = job.request
     project = await asyncio.to_thread(locate_project, request, settings, job.run)
     settings = load_settings(project, flags).settings  # with those of the project, so they are checked again
@@ -158,6 +170,7 @@ async def _execute_heal(job: Job, settings: Settings, flags: Mapping[str, object
         bug_report=str(request.get("bug_report") or ""),
         settings=settings,
         run_id=job.run,
+        requested_at_s=started_s,
         reads_parents=False,
     )
     return _job_end(await heal(project, options))

@@ -31,7 +31,9 @@ def main() -> None:
         from suture.api import run_sync
         from suture.interfaces.jobs.job_execution import execute_job
 
-        end = run_sync(execute_job(job_from_json(instructions["job"]), instructions["flags"]))
+        end = run_sync(
+            execute_job(job_from_json(instructions["job"]), instructions["flags"], instructions["started_s"])
+        )
     except KeyboardInterrupt:
         end = job_end_from_error(Cancelled("cancelled"))
     except Exception as fault:  # the outermost level: the job's end reports the error

@@ -73,6 +73,7 @@ class JobProcess:
             "flags": {**flags, **job.flags},
             "end": str(end_path),
             "parent": os.getpid(),
+            "started_s": time.time(),
         }
         assert process.stdin is not None
         try:

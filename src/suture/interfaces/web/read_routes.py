@@ -49,6 +49,7 @@ from suture.interfaces.web.route_dependencies import (
 )
 from suture.interfaces.web.run_views import (
     RUN_ROUTE,
+    describe_request,
     has_ledger,
     is_finished,
     queued_runs,
@@ -56,7 +57,7 @@ from suture.interfaces.web.run_views import (
     stream_events,
 )
 from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES
-from suture.interfaces.web.web_service import BUDGET_NAMES
+from suture.interfaces.web.web_service import BUDGET_NAMES, WebService
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
 from suture.models import choose_model, list_cached_models
@@ -91,7 +92,14 @@ async def find_runs(
 ) -> RunPage:
     """List the runs, newest first; `search` are words that all appear in the task or its errors."""
     runs, total = await asyncio.to_thread(list_matching_runs, service.settings, query, offset + limit)
-    return RunPage(total=total, runs=runs[offset:], queued=queued_runs(service.pool))
+    shown = [run if run["title"] else _add_title(service, run) for run in runs[offset:]]
+    return RunPage(total=total, runs=shown, queued=queued_runs(service.pool))
+
+
+def _add_title(service: WebService, run: dict[str, Any]) -> dict[str, Any]:
+    """Return a run of the list whose ledger is empty with the title of its request, if it is known."""
+    job = service.pool.find_last_job(run["run"])
+    return {**run, **describe_request(job)} if job is not None else run
 
 
 @router.get("/runs/{run}", responses=problem_responses(404))

@@ -51,6 +51,7 @@ from suture.interfaces.web.tuning import (
     POLL_S,
     RETRY_MS,
 )
+from suture.models import NO_MODEL
 from suture.storage.database.projections import find_first_failures
 
 RUN_ROUTE = "GET /v1/runs/{run}"
@@ -90,7 +91,10 @@ def run_details(
     error = None
     if end is not None and end.error:
         error = {"detail": end.error, "remedy": end.remedy, "fault": end.fault, "exit_code": end.exit_code}
-    fields: dict[str, Any] = _describe_request(job) if job is not None else {}
+        if state == "refused" and job is not None and _lacks_model(job, settings):
+            error["detail"] = "new code is written by a model, and this run had none"
+            error["advice"] = "Start a new run, and choose a model under Options."
+    fields: dict[str, Any] = describe_request(job) if job is not None else {}
     if has_ledger(folder):
         run_json = run_as_json(folder)
         fields.update(outcome=run_json["outcome"], reason=run_json["reason"], spend=run_json["spend"])
@@ -107,7 +111,12 @@ def run_details(
     return RunDetails(run=folder.id, state=state, caller=owner, error=error, **fields)
 
 
-def _describe_request(job: Job) -> dict[str, Any]:
+def _lacks_model(job: Job, settings: Settings) -> bool:
+    chosen = job.flags.get("model.name") or settings.models.coder or settings.model.name
+    return job.kind == "write" and chosen == NO_MODEL
+
+
+def describe_request(job: Job) -> dict[str, Any]:
     """Return what a run that may have no ledger was requested for, as fields of `RunDetails`."""
     request = job.request
     if job.kind not in ("write", "heal"):

@@ -80,7 +80,8 @@ export async function comparePage({ view, signal, parts: [one, two], title }) {
   const isSameTask = !differs("kind") && (first.kind === "heal" ? !differs("title") : !differs("task"));
   return fill(view, el("h1", {}, "Two runs compared"),
     isSameTask ? null : note("The two runs have different tasks. Only their figures are compared."),
-    !isSameTask ? null : [el("h2", {}, "Difference of the results"),
+    isSameTask && !comparison.diff && !difference ? el("p", {}, "Both runs took the same steps and have the same result.") : null,
+    !isSameTask || !(comparison.diff || difference) ? null : [el("h2", {}, "Difference of the results"),
     comparison.diff ? diffView(comparison.diff, names[0], names[1], signal) : note("The results are identical."),
     el("h2", {}, "First difference"),
     difference ? el("p", {}, `The runs are alike up to line ${difference.position} of their timelines. There, ${(difference.field || "what happens").replaceAll("_", " ")} differs: `, brief(difference.first), " and ", brief(difference.second), ".")

@@ -143,9 +143,9 @@ function headOf(state, refresh) {
       el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe, model === "none" ? "no model" : model, age(started), el("span", { class: "id" }, run)]
         .filter(Boolean).map((one) => el("span", {}, one)))]],
     [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, shown.undecided], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
-      el("p", { class: "outcome" }, mark(now, ended, isOpen), el("span", {}, ended === "cancelled" ? stopText(state, used) : NO_RESULT[now] || headline,
-        used && now === "ended" && ended !== "cancelled" ? el("span", { class: "hint" }, ` It took ${duration(used)}.`) : null))])],
-    [failed, ({ shown, failed: fallen }) => [shown.error, fallen?.message], ([error]) => [error && error.fault !== "Cancelled" ? fault(new Problem(200, error)) : null, state.failed ? fault(state.failed) : null]],
+      el("p", { class: "outcome" }, mark(now, isStopped(state.shown) ? "cancelled" : ended, isOpen), el("span", {}, isStopped(state.shown) ? stopText(state, used) : NO_RESULT[now] || headline,
+        used && now === "ended" && !isStopped(state.shown) ? el("span", { class: "hint" }, ` It took ${duration(used)}.`) : null))])],
+    [failed, ({ shown, failed: fallen }) => [shown.error, fallen?.message], ([error]) => [error && !isStopped(state.shown) ? fault(new Problem(200, error)) : null, state.failed ? fault(state.failed) : null]],
     [asked, ({ shown }) => (shown.state === "waiting" ? shown.question : null), (question) => (question ? questionView(question, state, refresh) : null)],
     [change, ({ shown }) => [shown.state, shown.has_diff, shown.outcome], async ([now, there, ended]) => {
       if (now !== "ended" || !there) { state.diff = ""; return null; }
@@ -174,6 +174,8 @@ function headOf(state, refresh) {
 
 // The state of a run without a result -> what a person should know of it.
 const NO_RESULT = { waiting: "Suture waits for your answer.", stopped: "The run was interrupted before it had a result.", refused: "The run did not start." };
+
+const isStopped = ({ state, outcome, error }) => outcome === "cancelled" || (["stopped", "refused"].includes(state) && error?.fault === "Cancelled");
 
 // A person's stop is no fault of the run. Without tokens, that person is the reader.
 function stopText({ caller }, used) {
