@@ -28,7 +28,7 @@ from suture.core.ledger import (
     spend_by_group,
     total_spend,
 )
-from suture.core.records import Candidate, Spend, Verdict, VerdictNote, render_reason
+from suture.core.records import Candidate, Evidence, Spend, Verdict, VerdictNote, render_reason
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import counterexample_lines, render_event
 from suture.interfaces.narrative.plain_text import join_lines, render_label
@@ -134,7 +134,7 @@ def _event_lines(run: RunFolder, events: Iterable[Event]) -> Iterator[str]:
     start_s: float | None = None
     original_files = _task_files(run)
     shown_candidates: set[str] = set()
-    shown_notes: set[VerdictNote] = set()
+    shown_notes: set[VerdictNote | Evidence] = set()
     for event in events:
         start_s = event.time_s if start_s is None else start_s
         line = render_event(event)
@@ -188,7 +188,10 @@ def _elapsed(seconds: float) -> str:
 
 
 def _event_details(
-    run: RunFolder, event: Event, original_files: Mapping[str, bytes], shown_notes: set[VerdictNote]
+    run: RunFolder,
+    event: Event,
+    original_files: Mapping[str, bytes],
+    shown_notes: set[VerdictNote | Evidence],
 ) -> list[str]:
     """Return the lines below an event's line: a candidate's code, a verdict's counterexamples and notes, or rivals.
 
@@ -224,7 +227,7 @@ def _candidate_code_lines(candidate: Candidate, original_files: Mapping[str, byt
             yield from (f"  {line}" for line in text.splitlines())
 
 
-def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[str]:
+def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote | Evidence]) -> Iterator[str]:
     counterexamples = verdict.counterexamples
     for counterexample in counterexamples[:MAX_COUNTEREXAMPLES]:
         yield from counterexample_lines(counterexample)
@@ -235,8 +238,9 @@ def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote]) -> Iterator[
     notes = render_verdict_notes(note for note in verdict.notes if note not in shown_notes)
     yield from (f"note: {note}" for note in notes)
     shown_notes.update(verdict.notes)
-    if verdict.all_passed:
+    if verdict.all_passed and verdict.evidence not in shown_notes:
         yield f"judged by {EVIDENCE_TEXTS[verdict.evidence]}"
+        shown_notes.add(verdict.evidence)
 
 
 def _task_files(run: RunFolder) -> Mapping[str, bytes]:

@@ -132,7 +132,7 @@ def _print_confirmed(certificate: JudgementCertificate) -> None:
 
 def _print_claims(claims: Mapping[str, str]) -> None:
     """Print what stands in a certificate and no replay can confirm; nothing for empty texts."""
-    print_text_line("Only the certificate says what is claimed; running the tests again cannot confirm it:")
+    print_text_line("The certificate only claims what follows; running the tests again cannot confirm it:")
     for name, value in claims.items():
         if value:
             print_text_line(f"claimed   {name}: {value}")
@@ -213,7 +213,7 @@ def unverifiable_claims(certificate: Certificate) -> dict[str, str]:
         if lint.unmeasured
         else "; ".join(lint.findings),
         "tests by a model that a person accepted": "; ".join(claims.accepted_tests),
-        "signs of cheating": "; ".join(claims.warnings),
+        "warnings": "; ".join(claims.warnings),
         "search for memorised examples": f"not completed: {render_unmeasured(examples)}" if examples else "",
         "other repairs that pass the tests": "; ".join(claims.rival_labels),
     }
