@@ -157,7 +157,7 @@ REPLACEMENTS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b\d{4}-\d\d-\d\d\b", replace_digits),
     (r"\b\d\d:\d\d\b", replace_digits),
     (r"\b\d+(\.\d+)?( of \d+)? s\b", "N s"),
-    (r"\b\d+ edits", "N edits"),
+    (r"\bamong [\d,]+ edits", "among N edits"),
     (r"/tmp/tmp\w{8}", "/tmp/folder_____"),
     (r"(?s)Python\s+is\s.*?\n(?=checked )", "Python is PYTHON\n"),
 )

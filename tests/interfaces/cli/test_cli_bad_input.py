@@ -22,6 +22,8 @@ DAMAGED_RUN, TORN_RUN = "20260101-000000000-bbbbbb", "20260102-000000000-cccccc"
 CASES: tuple[tuple[str, int, str], ...] = (
     # The program itself
     ("haal", 2, "Did you mean 'heal'?"),
+    ("haal", 2, "`suture -h` lists the commands"),
+    ("ci haal", 2, "`suture ci -h` lists the commands"),
     ("--nope", 2, "--nope"),
     # run
     ("run", 2, "there is no task"),

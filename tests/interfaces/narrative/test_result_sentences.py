@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from project_runs import add_healed_run
-from suture.core.ledger import Event, Ledger, Payload, RunFolder, kinds
+from suture.core.ledger import Event, Ledger, Payload, RunFolder, kinds, load_result
 from suture.core.ledger.event import encode_payload
-from suture.core.records import Spend, UnmeasuredReason
+from suture.core.records import CheckOutcome, Reason, Spend, UnmeasuredReason, Verdict
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines, render_undo
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, render_payload
-from suture.interfaces.narrative.result_text import applied_files
+from suture.interfaces.narrative.result_text import applied_files, next_step_lines
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 
@@ -164,3 +165,32 @@ def test_nothing_is_said_about_coverage_where_no_line_was_to_run(unmeasured: Unm
         confidence=0.5,
     )
     assert list(certificate_summary_lines(certificate, "run", 0.5)) == ["Confidence 0.50."]
+
+
+def test_a_candidate_that_is_judged_again_with_the_same_result_is_reported_once() -> None:
+    checked = kinds.CandidateChecked(candidate="c1", label="try 1", passed=5, failed=0, verdict="v")
+    failing = kinds.CandidateChecked(candidate="c1", label="try 1", passed=4, failed=1, verdict="w")
+    written = kinds.RunStarted(kind="write", model="local:small")
+    confirmed = kinds.ExamplesConfirmed(asserts=("assert f(1) == 2",))
+
+    assert sum("5 of 5" in line for line in narrate(written, checked, confirmed, checked)) == 1
+    assert len([line for line in narrate(written, checked, confirmed, failing) if "checks pass" in line]) == 2
+
+
+@pytest.mark.parametrize(("limit", "is_suggested"), [(12, True), (0, False)])
+def test_a_run_without_attempts_left_says_how_to_allow_more(
+    tmp_path: Path, limit: int, is_suggested: bool
+) -> None:
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append(kinds.RunStarted(kind="heal", model="local:small"))
+    healed = load_result(run)
+    assert healed is not None
+    failing = CheckOutcome(check_id="t", status="failed")
+    result = replace(
+        healed,
+        outcome="budget_exhausted",
+        reason=Reason(code="attempts_used", limit=limit),
+        verdict=Verdict(candidate="c", evidence="split", outcomes=(failing,)),
+    )
+    assert any("--attempts 24" in line for line in next_step_lines(result, run)) is is_suggested

@@ -69,7 +69,8 @@ class Reason:
         detail: What the code does not say: the message of a fault, the name of a recipe, a question.
         fault: For the code `fault`, the name of the exception's class; for `budget_exceeded`, that of the limit.
         count: The number that the code is about, such as failing checks, rounds or turns.
-        limit: The limit of that number; for `budget_exceeded`, the limit, rounded up.
+        limit: The limit of that number; for `budget_exceeded`, the limit, rounded up. For `attempts_used`, that of the
+            budget; 0 if the recipe allows no more attempts.
         cut_short_by: For the code `checks_pass`, why the run ended before its last step; `None` if it did
             not.
         notes: What qualifies the ending.

@@ -233,7 +233,10 @@ def convert_parser_error(error: TyperUsageError, called: str) -> UsageError:
     """Return typer's usage error as one of Suture's; `called` is as in `report_parser_errors`."""
     click = typer_click_module("exceptions")
     context = error.ctx
-    all_options = f"`{context.command_path if context else called} -h` lists its options"
+    help_command = f"`{context.command_path if context else called} -h`"
+    all_options = f"{help_command} lists its options"
+    if type(error) is click.UsageError and context is not None and hasattr(context.command, "commands"):
+        return UsageError(_as_clause(error.format_message()), remedy=f"{help_command} lists the commands")
     if isinstance(error, click.MissingParameter) and context is not None:
         return UsageError(
             _as_clause(error.format_message()), remedy=context.get_usage().removeprefix("Usage: ")

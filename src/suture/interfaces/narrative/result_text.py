@@ -211,6 +211,9 @@ def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Ite
     elif result.outcome == "budget_exhausted" and (used_no_model or result.verdict is None):
         return  # the reason names the limit to raise; a larger model would not help
     elif result.outcome in ("stuck", "budget_exhausted", "not_healed"):
+        if result.reason.code == "attempts_used" and result.reason.limit:
+            more = 2 * result.reason.limit
+            yield f"Allow more attempts (next time: --attempts {more}): suture fork {run} --set budget.attempts={more}"
         yield f"Try a larger model: suture fork {run} --model PROVIDER:MODEL"
 
 

@@ -73,6 +73,7 @@ class ProgressNarrator:
         self._call_texts: dict[str, str] = {}
         self._candidate_texts: dict[str, str] = {}
         self._origins: dict[str, Origin] = {}
+        self._last_checks: dict[str, str] = {}
         self._last_line, self._repetitions = "", 0
 
     def lines_for(self, event: Event) -> tuple[str, ...]:
@@ -119,9 +120,19 @@ class ProgressNarrator:
                 self._origins[proposed.candidate] = proposed.origin
                 self._candidate_texts[proposed.candidate] = self._call_texts.get(proposed.call, "")
             case kinds.CandidateChecked() as checked:
-                yield from self._checked(checked)
+                yield from self._new_check_lines(checked)
             case payload if isinstance(payload, RENDERED_AS_IN_SHOW):
                 yield render_event(event) or ""
+
+    def _new_check_lines(self, checked: kinds.CandidateChecked) -> Iterator[str]:
+        """Yield how a candidate was judged, unless its last judgement was the same.
+
+        It is judged again when a person has confirmed results, or before it is delivered.
+        """
+        for line in self._checked(checked):
+            if self._last_checks.get(checked.candidate) != line:
+                yield line
+            self._last_checks[checked.candidate] = line
 
     def _checked(self, checked: kinds.CandidateChecked) -> Iterator[str]:
         total = checked.passed + checked.failed

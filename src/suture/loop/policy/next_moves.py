@@ -375,7 +375,8 @@ def _within_budget(moves: list[Move], progress: Progress, recipe: Recipe) -> tup
     moves = moves if left is None else moves[:left]
     if moves:
         return tuple(moves)
-    return _stop_without_success(progress, "budget_exhausted", Reason(code="attempts_used"))
+    limit = progress.attempts_used if progress.attempts_left == 0 else 0  # otherwise the recipe's
+    return _stop_without_success(progress, "budget_exhausted", Reason(code="attempts_used", limit=limit))
 
 
 def _stop_without_success(progress: Progress, outcome: Outcome, reason: Reason) -> tuple[Move, ...]:
