@@ -47,7 +47,7 @@ def test_a_change_in_a_root_is_judged_and_leaves_no_run(server: Server, project:
     report = response.json()
     assert report["ok"] is True, report
     assert report["judgement"]["tests"]["fixed"] == ["test_cart.py::test_total"]
-    assert report["facts"]["Proof"] == "1 test fails without the change and passes with it"
+    assert report["facts"]["Proof"] == "1 fixed test fails without the change and passes with it"
     assert server.get("/v1/runs").json()["total"] == 0
 
 
