@@ -136,7 +136,9 @@ def _render_code(reason: Reason) -> str:
         "not_a_code_fault": detail,
         "all_tests_skipped": "no test decides: all of them are skipped",
         "no_trusted_check": "no test or example says what the code must return",
-        "no_shown_result": "no test or example says what the code must return, and no guessed call of it returned a value",
+        "no_shown_result": (
+            "no test or example says what the code must return, and no guessed call of it returned a value"
+        ),
         "results_rejected": "you said that the results of the code are not right",
         "no_model": (
             "the repairs that were found without a model do not pass every check"
