@@ -56,11 +56,11 @@ def test_an_archive_can_be_uploaded_and_healed(browser_page: BrowserPage) -> Non
     page.get_by_label("Recipe").select_option("adaptive")
     page.get_by_label("Model").select_option("none")
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("alert")).to_contain_text("choose an archive first")
+    expect(page.get_by_role("alert")).to_contain_text("Choose an archive first.")
     damaged_upload = FilePayload(name="cart.zip", mimeType="application/zip", buffer=b"PK\x03\x04 is no zip")
     page.get_by_label("Archive", exact=True).set_input_files(damaged_upload)
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("alert")).to_contain_text("the archive cannot be read")
+    expect(page.get_by_role("alert")).to_contain_text("The archive cannot be read")
     valid_upload = FilePayload(
         name="cart.zip", mimeType="application/zip", buffer=zip_project(BROKEN_PROJECT)
     )
@@ -91,7 +91,7 @@ def test_every_field_of_the_heal_form_is_sent(browser_page: BrowserPage) -> None
         page.get_by_label(label).fill(text)
     with page.expect_request("**/v1/runs") as request:
         page.get_by_role("button", name="Start").click()
-    expect(page.get_by_role("alert")).to_contain_text("this git URL is not allowed")
+    expect(page.get_by_role("alert")).to_contain_text("This git URL is not allowed")
     expected = {
         "kind": "heal",
         "git": "https://git.example.com/other/shop",

@@ -115,7 +115,7 @@ def test_a_visitor_without_a_token_is_asked_for_it(
         expect(page.get_by_role("heading", name="Token required")).to_be_visible()
         page.get_by_label("Token").fill("sut_wrong")
         page.get_by_role("button", name="Continue").click()
-        expect(page.get_by_role("alert")).to_contain_text("this token is unknown")
+        expect(page.get_by_role("alert")).to_contain_text("This token is unknown")
         page.get_by_label("Token").fill(token)
         page.keyboard.press("Enter")
         expect(page.get_by_text("anna (viewer)")).to_be_visible()
