@@ -258,6 +258,7 @@ async def test_a_rejected_change_on_another_machine_is_confirmed_with_what_diffe
     cheat: JudgementCertificate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)  # the environment of the current folder is the one of the replay
+    monkeypatch.delenv("VIRTUAL_ENV")  # as when the certificate was made
     environment = replace(
         cheat.environment, python="3.8.1", packages={**cheat.environment.packages, "gone": "2"}
     )
