@@ -51,6 +51,7 @@ ROUTES = (
     Route(method="POST", path="/v1/archives", minimum_role="runner"),
     Route(method="POST", path="/v1/runs", minimum_role="runner", body={"kind": "nothing"}),
     Route(method="POST", path="/v1/judgements", minimum_role="runner", body={"base": "main"}),
+    Route(method="GET", path=f"/v1/judgements/{UNKNOWN_RUN}", minimum_role="viewer"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/fork", minimum_role="runner", body={"at": 0}),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/replay", minimum_role="runner"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/resume", minimum_role="runner"),
@@ -108,6 +109,7 @@ def bearer(token: str) -> dict[str, str]:
 def test_every_documented_route_is_tested(server: Server) -> None:
     document = server.get(OPENAPI_PATH).json()
     names = {
+        f"judgements/{UNKNOWN_RUN}": "judgements/{judgement}",
         UNKNOWN_RUN: "{run}",
         OTHER_UNKNOWN_RUN: "{other}",
         UNKNOWN_CANDIDATE: "{candidate}",
