@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import runpy
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from repos.runner_trials import install_package
 from requirements import Require
 from suture.core.records import Language, ProjectKind
 from suture.loop.intake.project_task import SAMPLE_PATH, SAMPLE_ROWS
@@ -18,23 +20,42 @@ from suture.project.languages import LANGUAGES
 from suture.project.skeletons import Skeleton, find_skeleton
 
 KINDS: tuple[ProjectKind, ...] = ("cli_tool", "web_app", "data_pipeline", "library")
-PROGRAMS: dict[Language, str] = {
-    "python": sys.executable,
-    "javascript": "node",
-    "typescript": "tsx",
-    "go": "go",
+# TypeScript needs `tsx`, which npm fetches.
+MARKS: dict[Language, tuple[pytest.MarkDecorator, ...]] = {
+    "python": (),
+    "javascript": (),
+    "typescript": (pytest.mark.heavy,),
+    "go": (),
 }
-SKELETONS = tuple((language, kind) for language in PROGRAMS for kind in KINDS)
+SKELETONS = tuple(
+    pytest.param((language, kind), marks=marks, id=f"{language}-{kind}")
+    for language, marks in MARKS.items()
+    for kind in KINDS
+)
 
 
-@pytest.fixture(params=SKELETONS, ids=lambda pair: "-".join(pair))
-def skeleton(request: pytest.FixtureRequest, tmp_path: Path, require: Require) -> Skeleton:
+@pytest.fixture(scope="module")
+def tsx(tmp_path_factory: pytest.TempPathFactory, require: Require) -> Path:
+    """The program `tsx`, installed in a folder of its own."""
+    folder = tmp_path_factory.mktemp("tsx")
+    require("tsx", install_package(folder, "tsx@4"), "npm could not fetch it")
+    return folder / "node_modules" / ".bin" / "tsx"
+
+
+@pytest.fixture(params=SKELETONS)
+def skeleton(
+    request: pytest.FixtureRequest, tmp_path: Path, require: Require, monkeypatch: pytest.MonkeyPatch
+) -> Skeleton:
     """Each skeleton, written to a folder with the files that every new project has."""
     language, kind = request.param
     if (language, kind) == ("python", "web_app"):
         require("flask", importlib.util.find_spec("flask") is not None, "it is not installed beside Suture")
-    program = PROGRAMS[language]
-    require(program, shutil.which(program) is not None, "it is not on PATH")
+    if language == "typescript":
+        programs = request.getfixturevalue("tsx").parent
+        monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    elif language != "python":
+        program = {"javascript": "node", "go": "go"}[language]
+        require(program, shutil.which(program) is not None, "it is not on PATH")
     found = find_skeleton(language, kind, name="demo", sample=SAMPLE_PATH)
     assert found is not None
     manifest = LANGUAGES[language].layout.manifest(kind, "demo")
