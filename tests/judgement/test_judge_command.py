@@ -13,7 +13,9 @@ from typer.testing import CliRunner, Result
 from judgement.conftest import RIGHT, TESTS, run_git
 from suture.core.records.judgement import Judgement, JudgementOutcome
 from suture.interfaces.cli.app import app
-from suture.interfaces.cli.repair.judge_hook import answer_hook, read_hook_call
+from suture.interfaces.cli.repair.judge_hook import answer_hook, find_session_start, read_hook_call
+from suture.project.workspace import take_snapshot
+from suture.project.workspace.project_states import find_default_tip, read_git_states
 
 pytestmark = pytest.mark.timeout(300)
 Write = Callable[[Mapping[str, str | None]], Path]
@@ -83,6 +85,39 @@ def test_a_hook_judges_what_the_agent_has_committed(write: Write, is_amended: bo
     stop = start.replace("SessionStart", "Stop")
     assert json.loads(run_judge(root, "--hook", stdin=stop).stdout)["decision"] == "block"
     assert json.loads(run_judge(root, "--hook", stdin=stop.replace("s1", "s2")).stdout) == {}
+
+
+def test_a_session_that_began_on_another_branch_judges_only_its_own_branch(
+    write: Write, tmp_path: Path
+) -> None:
+    root = write({})
+    run_git(root, "branch", "-M", "main")
+    run_git(root, "switch", "-qc", "feature")
+    write({"feature.py": "FEATURE = 1\n"})
+    commit_all(root, "feature")
+    call = read_hook_call(json.dumps({"session_id": "s1", "hook_event_name": "SessionStart"}))
+    since = find_session_start(call, root, tmp_path / "home")
+    run_git(root, "switch", "-q", "main")
+    write({"colleague.py": "COLLEAGUE = 1\n"})
+    assert read_changed(root, since) == ["colleague.py"]
+    commit_all(root, "committed on the default branch")
+    assert read_changed(root, since) == ["colleague.py"]
+    assert read_changed(root, find_default_tip(root)) == []
+    run_git(root, "switch", "-qc", "fix")
+    write({"cart.py": RIGHT})
+    assert read_changed(root, find_default_tip(root)) == ["cart.py"]
+
+
+def read_changed(root: Path, since: str) -> list[str]:
+    states = read_git_states(take_snapshot(root), None, since=since)
+    return sorted(
+        path for path in {*states.before, *states.after} if states.before.get(path) != states.after.get(path)
+    )
+
+
+def commit_all(root: Path, message: str) -> None:
+    run_git(root, "add", "--all")
+    run_git(root, "commit", "-qm", message)
 
 
 @pytest.mark.heavy

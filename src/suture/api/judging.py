@@ -48,7 +48,8 @@ class JudgeOptions:
 
     Attributes:
         base: The commit to compare with; by default the point at which the current branch left the default branch.
-        since: A commit before the change, to compare with unless the default of `base` is older.
+        since: The tip of the default branch before the change: where HEAD left it is compared with, unless the default
+            of `base` is older.
         patch: A unified diff over the files as they are; it is judged in place of what git knows.
         staged: Whether to judge what is staged, and not the working tree.
         test: The test command; by default the one of the settings, or that the project's files suggest.

@@ -106,7 +106,8 @@ def read_git_states(
         snapshot: The project as it is now.
         base: The commit to compare with, in any form that git understands; by default the point at which the
             current branch left the default branch.
-        since: A commit to compare with unless that default is older.
+        since: The tip of the default branch before the change, as `find_default_tip` returned it. Where HEAD left it is
+            the base unless the default is older.
         staged: Whether to compare what is staged with HEAD, and not the working tree.
         refuses_unmerged: Whether to refuse a branch that is ahead of HEAD if nothing differs from HEAD.
 
@@ -122,8 +123,8 @@ def read_git_states(
             fault.message, remedy="make a repository with a first commit, or judge a diff with --patch"
         ) from fault
     commit, label = (head, "HEAD") if staged and base is None else _find_base(repository, base, head)
-    if since and base is None and not staged and _reaches_back(repository, since, commit):
-        commit, label = since, "the start of the session"
+    if since and base is None and not staged and (start := _find_start(repository, since, head, commit)):
+        commit, label = start, "the start of the session"
     committed = _read_commit(repository, commit)
     left_out = {*snapshot.skipped, *snapshot.secrets}
     before = {path: content for path, content in committed.items() if path not in left_out}
@@ -214,10 +215,27 @@ def refuse_branch_as_folder(name: str) -> None:
         )
 
 
-def _reaches_back(repository: Repository, commit: str, base: str) -> bool:
-    """Return whether a commit shows more of a change than the base: the base came later, or has replaced it."""
-    exists = bool(repository.commit(commit)[0])
-    return exists and _merge_base(repository, commit, base) != base
+def find_default_tip(folder: Path) -> str:
+    """Return the commit of the default branch of a folder's repository, or HEAD where there is no such branch.
+
+    Raises:
+        UsageError: The folder is in no repository, or there is no commit.
+        PrerequisiteError: Git is not installed.
+    """
+    repository = open_repository(folder)
+    tips = (repository.commit(name)[0] for name in DEFAULT_BRANCHES)
+    return next(filter(None, tips), "") or repository.head()
+
+
+def _find_start(repository: Repository, since: str, head: str, base: str) -> str:
+    """Return the commit at which HEAD left an earlier tip, if that shows more of a change than the base; else empty.
+
+    An amended first commit has no ancestor in common with what replaced it, and is itself the start.
+    """
+    if not repository.commit(since)[0]:  # it does not exist any more
+        return ""
+    start = _merge_base(repository, since, head) or since
+    return start if _merge_base(repository, start, base) != base else ""
 
 
 def _merge_base(repository: Repository, commit: str, head: str) -> str:

@@ -5,8 +5,8 @@ When the agent wants to end (`Stop`, `SubagentStop`, `AfterAgent`), `{"decision"
 on with the reason as its next instruction. After a call of a tool, the same answer is feedback in Claude Code and Codex
 (`PostToolUse`). In Gemini CLI (`AfterTool`) it would hide what the tool has returned, so the reason is added there.
 
-An agent may commit what it changes. So the first call of a session, best at its start (`SessionStart`), notes which
-commit is checked out, and the judgements of the session compare with it.
+An agent may commit what it changes, also on the default branch. So the first call of a session, best at its start
+(`SessionStart`), notes the tip of that branch, and the judgements of the session compare with it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from suture.core.records.judgement import Judgement
 from suture.core.safe_files import write_file_atomically
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.error_reporting import report_error
-from suture.project.workspace import open_repository
+from suture.project.workspace.project_states import find_default_tip
 
 MAX_HOOK_INPUT_CHARS = 4 * 2**20
 MAX_BLOCKS = 3
@@ -89,7 +89,7 @@ def read_hook_call(text: str) -> HookCall:
 
 
 def find_session_start(call: HookCall, project: Path, home: Path) -> str:
-    """Return the commit that was checked out at the first call of a session; empty if that is not known.
+    """Return the tip of the default branch at the first call of a session; empty if that is not known.
 
     Args:
         home: Suture's folder, in which the commit is remembered.
@@ -100,7 +100,7 @@ def find_session_start(call: HookCall, project: Path, home: Path) -> str:
     if memory.is_file():
         return memory.read_text("ascii", "replace")
     try:
-        commit = open_repository(project).head()
+        commit = find_default_tip(project)
     except UsageError:  # no repository, or no commit in it
         return ""
     _remember(commit, memory)
