@@ -64,6 +64,18 @@ def test_two_parameters_that_only_their_use_explains_soon_get_the_same_type() ->
     assert sum(all(isinstance(value, int) for value in arguments) for arguments in guesses) >= 3
 
 
+@pytest.mark.timeout(10)
+def test_many_parameters_of_unknown_type_soon_get_each_type() -> None:
+    parameters = ", ".join(f"thing_{number:02}" for number in range(12))
+    function = ast.parse(f"def f({parameters}): pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    guesses = [*itertools.islice(generate_arguments(function, random.Random(0)), MAX_PROPOSED_CALLS)]
+    uniform_types = [{*map(type, arguments)} for arguments in guesses]
+    assert all(types in uniform_types[:10] for types in ({list}, {int}, {str}))
+    assert len({repr(arguments) for arguments in guesses}) == MAX_PROPOSED_CALLS
+    assert any(len(types) > 1 for types in uniform_types)
+
+
 def test_texts_have_punctuation_accents_spaces_and_none_at_all() -> None:
     function = ast.parse("def slugify(title): pass").body[0]
     assert isinstance(function, ast.FunctionDef)

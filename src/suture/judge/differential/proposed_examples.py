@@ -153,15 +153,28 @@ def generate_arguments(function: ast.FunctionDef, draw: random.Random) -> Iterat
 
 
 def _take_turns(guesses: Sequence[Sequence[Values]]) -> Iterator[Arguments]:
-    """Yield arguments of each combination of types in turn, so that few calls try many combinations.
-
-    Combinations of few different types come first: two parameters often have the same type.
-    """
-    combinations = sorted(
-        itertools.product(*guesses), key=lambda columns: len({id(column) for column in columns})
-    )
+    """Yield arguments of each combination of types in turn, so that few calls try many combinations."""
+    combinations = itertools.islice(_combine_types(guesses), MAX_PROPOSED_CALLS)
     for row in itertools.zip_longest(*map(_combine, combinations)):
         yield from (arguments for arguments in row if arguments is not None)
+
+
+def _combine_types(guesses: Sequence[Sequence[Values]]) -> Iterator[Sequence[Values]]:
+    """Yield values for each parameter, first all of one type where they can be, then one of another type.
+
+    Two parameters often have the same type. All combinations would be too many: ten parameters have 59,049.
+    """
+    kinds = {id(values): values for choices in guesses for values in choices}.values()
+    # A parameter that cannot have the type has its own likeliest one.
+    uniform = [
+        tuple(next((values for values in choices if values is kind), choices[0]) for choices in guesses)
+        for kind in kinds
+    ]
+    yield from uniform
+    for number, choices in enumerate(guesses):
+        for columns in uniform:
+            others = (values for values in choices if values is not columns[number])
+            yield from ((*columns[:number], values, *columns[number + 1 :]) for values in others)
 
 
 def _combine(columns: Sequence[Values]) -> Iterator[Arguments]:
