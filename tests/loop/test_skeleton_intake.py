@@ -60,3 +60,46 @@ def test_go_runs_the_tests_of_all_files() -> None:
 
     assert extended.test_command == ("go", "test", "./...")
     assert "todo_test.go" in extended.files
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "expected"),
+    [
+        ("library", "package todo\n\nfunc TestAdd(t *testing.T) {}\n", True),
+        ("library", "package shop\n", False),
+        ("library", "package todo_test\n", False),
+        ("library", "package todo\n\nfunc TestThereIsAFunctionOrType(t *testing.T) {}\n", False),
+        ("library", "package todo\n\nfunc parser() {}\n", False),  # a file of the skeleton imports go/parser
+        (
+            "cli_tool",
+            'package main\n\nimport "testing"\n\nfunc init() {}\n\nvar x = run(nil, nil, nil)\n',
+            True,
+        ),
+        ("cli_tool", "package main\n\nvar (\n\tx    int\n\tsave = 1\n)\n", False),
+        ("cli_tool", 'package main\n\nimport save "testing"\n', False),
+        ("cli_tool", "package main\n\ntype Command struct{}\n", False),
+    ],
+)
+def test_a_go_test_compiles_beside_the_skeleton(
+    kind: ProjectKind, source: str, expected: bool, tmp_path: Path
+) -> None:
+    test = tmp_path / "given_test.go"
+    test.write_text(source)
+
+    assert has_skeleton(kind, "go", test) is expected
+
+
+def test_a_go_test_of_the_same_name_replaces_that_of_the_skeleton(tmp_path: Path) -> None:
+    test = tmp_path / "todo_test.go"
+    test.write_text("package main\n\nfunc TestThereIsACommand(t *testing.T) {}\n")
+
+    assert has_skeleton("cli_tool", "go", test)
+
+
+@pytest.mark.parametrize("name", ["type", "documentation", "sync_test", "sync_windows", "sync_linux_arm64"])
+def test_a_go_project_gets_no_name_that_the_compiler_refuses_or_skips(name: str, tmp_path: Path) -> None:
+    task = build_project_task("Sort.", ProjectRequest(kind="library", language="go", folder=tmp_path / name))
+    python_task = build_project_task("Sort.", ProjectRequest(kind="library", folder=tmp_path / name))
+
+    assert task.module == "library.go"
+    assert name in python_task.module

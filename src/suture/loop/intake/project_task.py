@@ -62,6 +62,16 @@ SAMPLE_ROWS = (
 """Sample rows with the irregularities of real data: a missing value, a quoted comma, integers and floats."""
 RESERVED_NAMES = frozenset(("tests", "main", "src", "sample", "app", "node", "go", "flask", "pytest"))
 """Names that a test runner, a package or a program uses already; those of Python's own modules are not taken either."""
+GO_RESERVED_NAME = re.compile(
+    # The keywords that Python does not have, and the one package name that the go command ignores.
+    r"case|chan|const|default|defer|fallthrough|func|go|goto|interface|map|package|range|select|struct|switch|type|var"
+    r"|documentation"
+    # The go command builds `x_windows.go` only on Windows, and `x_test.go` only for tests.
+    r"|.*_(test|aix|android|darwin|dragonfly|freebsd|hurd|illumos|ios|js|linux|nacl|netbsd|openbsd|plan9|solaris"
+    r"|wasip1|windows|zos|386|amd64|amd64p32|arm|armbe|arm64|arm64be|loong64|mips|mipsle|mips64|mips64le|mips64p32"
+    r"|mips64p32le|ppc|ppc64|ppc64le|riscv|riscv64|s390|s390x|sparc|sparc64|wasm)"
+)
+"""Matches names that a Go project cannot have, because its package and files get the same name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +139,7 @@ def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequ
     existing = dict(take_snapshot(request.existing, secrets=secrets).files) if request.existing else {}
     language = request.language or _detect_project_language(existing, request.existing)
     kind = request.kind or "library"
-    name = _choose_project_name(statement, kind, request.folder or request.existing)
+    name = _choose_project_name(statement, kind, language, request.folder or request.existing)
     # The entry is the file that starts the program. Its pattern contains only the project's name.
     entry = fill_placeholders((LANGUAGES[language].layout.entry[kind],), name, "")[0]
     if request.kind and request.existing and entry not in existing:
@@ -181,7 +191,7 @@ def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequ
     )
 
 
-def _choose_project_name(statement: str, kind: ProjectKind, folder: Path | None) -> str:
+def _choose_project_name(statement: str, kind: ProjectKind, language: Language, folder: Path | None) -> str:
     """Return a project's name as a plain identifier: its folder's name, else one from the statement."""
     suggestions = [folder.resolve().name] if folder else []
     suggestions += [command.words[0] for command in find_shown_commands(statement)[:1]]
@@ -189,7 +199,8 @@ def _choose_project_name(statement: str, kind: ProjectKind, folder: Path | None)
     for suggestion in suggestions:
         name = re.sub(r"\W+", "_", posixpath.basename(suggestion)).strip("_").lower()[:40]
         is_identifier = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
-        if is_identifier and name not in RESERVED_NAMES and name not in sys.stdlib_module_names:
+        is_reserved = name in RESERVED_NAMES or (language == "go" and GO_RESERVED_NAME.fullmatch(name))
+        if is_identifier and not is_reserved and name not in sys.stdlib_module_names:
             return name
     return DEFAULT_NAMES[kind]
 
