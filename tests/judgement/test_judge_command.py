@@ -14,7 +14,7 @@ from judgement.conftest import RIGHT, TESTS, run_git
 from suture.core.records.judgement import Judgement, JudgementOutcome
 from suture.interfaces.cli.app import app
 from suture.interfaces.cli.repair.judge_hook import answer_hook, find_session_start, read_hook_call
-from suture.project.workspace import take_snapshot
+from suture.project.workspace import open_repository, take_snapshot
 from suture.project.workspace.project_states import find_default_tip, read_git_states
 
 pytestmark = pytest.mark.timeout(300)
@@ -102,10 +102,15 @@ def test_a_session_that_began_on_another_branch_judges_only_its_own_branch(
     assert read_changed(root, since) == ["colleague.py"]
     commit_all(root, "committed on the default branch")
     assert read_changed(root, since) == ["colleague.py"]
-    assert read_changed(root, find_default_tip(root)) == []
+    assert read_changed(root, find_default_tip(open_repository(root))) == []
+    (root / "docs").mkdir()
+    assert find_session_start(call, root / "docs", tmp_path / "home") == since
+    run_git(root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    assert find_default_tip(open_repository(root)) == ""
+    run_git(root, "update-ref", "-d", "refs/remotes/origin/main")
     run_git(root, "switch", "-qc", "fix")
     write({"cart.py": RIGHT})
-    assert read_changed(root, find_default_tip(root)) == ["cart.py"]
+    assert read_changed(root, find_default_tip(open_repository(root))) == ["cart.py"]
 
 
 def read_changed(root: Path, since: str) -> list[str]:

@@ -15,7 +15,8 @@ from suture.project.workspace.git import start_git
 from suture.project.workspace.repository import LINK_MODES, REGULAR_FILE_MODES, Repository, open_repository
 from suture.project.workspace.snapshot import Snapshot
 
-DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+REMOTE = "origin/"
+DEFAULT_BRANCHES = (f"{REMOTE}HEAD", f"{REMOTE}main", f"{REMOTE}master", "main", "master")
 """Names of the branch that a change is usually compared with, in the order in which they are tried."""
 MAX_SHOWN_DIGITS = 9
 MAX_LINK_STEPS = 8
@@ -215,16 +216,16 @@ def refuse_branch_as_folder(name: str) -> None:
         )
 
 
-def find_default_tip(folder: Path) -> str:
-    """Return the commit of the default branch of a folder's repository, or HEAD where there is no such branch.
+def find_default_tip(repository: Repository) -> str:
+    """Return the commit of the default branch, or HEAD where there is no such branch.
 
-    Raises:
-        UsageError: The folder is in no repository, or there is no commit.
-        PrerequisiteError: Git is not installed.
+    It is empty if a remote repository has that branch: the default base is then a commit of the remote one, which is no
+    work of whoever makes the change.
     """
-    repository = open_repository(folder)
-    tips = (repository.commit(name)[0] for name in DEFAULT_BRANCHES)
-    return next(filter(None, tips), "") or repository.head()
+    for name in DEFAULT_BRANCHES:
+        if tip := repository.commit(name)[0]:
+            return "" if name.startswith(REMOTE) else tip
+    return repository.head()
 
 
 def _find_start(repository: Repository, since: str, head: str, base: str) -> str:

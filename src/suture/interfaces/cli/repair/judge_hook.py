@@ -25,6 +25,7 @@ from suture.core.records.judgement import Judgement
 from suture.core.safe_files import write_file_atomically
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.error_reporting import report_error
+from suture.project.workspace import open_repository
 from suture.project.workspace.project_states import find_default_tip
 
 MAX_HOOK_INPUT_CHARS = 4 * 2**20
@@ -89,18 +90,22 @@ def read_hook_call(text: str) -> HookCall:
 
 
 def find_session_start(call: HookCall, project: Path, home: Path) -> str:
-    """Return the tip of the default branch at the first call of a session; empty if that is not known.
+    """Return the tip of the default branch at the first call of a session; empty if it is not known or not needed.
 
     Args:
         home: Suture's folder, in which the commit is remembered.
     """
-    memory = home / "judge-hooks" / content_hash([call.session, START_EVENT, str(project.resolve())])[:16]
     if not call.session:
         return ""
-    if memory.is_file():
-        return memory.read_text("ascii", "replace")
     try:
-        commit = find_default_tip(project)
+        repository = open_repository(project)
+        # The agent may work in any folder of the repository.
+        memory = (
+            home / "judge-hooks" / content_hash([call.session, START_EVENT, str(repository.git_dir)])[:16]
+        )
+        if memory.is_file():
+            return memory.read_text("ascii", "replace")
+        commit = find_default_tip(repository)
     except UsageError:  # no repository, or no commit in it
         return ""
     _remember(commit, memory)
