@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -85,7 +86,10 @@ func (c Command) start(words []string, out, errOut io.Writer) int {
 	return 0
 }
 
-// parse returns the arguments and the options, which may stand between them.
+// argumentWord matches a word that is no option, such as a negative number.
+var argumentWord = regexp.MustCompile(`^(-?$|[^-]|-\.?\d)`)
+
+// parse returns the arguments and the options, which may stand between them. Each word after -- is an argument.
 func (c Command) parse(words []string) ([]string, Options, error) {
 	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
@@ -94,14 +98,22 @@ func (c Command) parse(words []string) ([]string, Options, error) {
 		values[name] = flags.String(name, value, "")
 	}
 	args := []string{}
-	for {
-		if err := flags.Parse(words); err != nil {
+	for len(words) > 0 && words[0] != "--" {
+		if argumentWord.MatchString(words[0]) {
+			args, words = append(args, words[0]), words[1:]
+			continue
+		}
+		count := 1
+		if !strings.Contains(words[0], "=") && len(words) > 1 {
+			count = 2 // the next word is the value
+		}
+		if err := flags.Parse(words[:count]); err != nil {
 			return nil, nil, err
 		}
-		if flags.NArg() == 0 {
-			break
-		}
-		args, words = append(args, flags.Arg(0)), flags.Args()[1:]
+		words = words[count:]
+	}
+	if len(words) > 0 {
+		args = append(args, words[1:]...)
 	}
 	options := Options{}
 	for name, value := range values {

@@ -15,9 +15,18 @@ function usage() {
   return ["Usage:", ...lines].join("\n");
 }
 
+/** Return the options and the arguments. A negative number is an argument, and so is each word after `--`. */
+function parseWords(words/*: string[] */) {
+  const end = words.includes("--") ? words.indexOf("--") : words.length;
+  const isOption = (word/*: string */) => !/^(-?$|[^-]|-\.?\d)/.test(word);
+  const { values } = parseArgs({ args: words.slice(0, end).filter(isOption), strict: false });
+  const positionals = words.filter((word, at) => at > end || (at < end && !isOption(word)));
+  return { values, positionals };
+}
+
 /** Run one command. Return the exit code; `write` and `writeError` receive the output. */
 async function main(words/*: string[] */, write/*: (text: string) => void */ = console.log, writeError/*: (text: string) => void */ = console.error) {
-  const { values, positionals } = parseArgs({ args: words, strict: false, allowPositionals: true });
+  const { values, positionals } = parseWords(words);
   // A single command needs no name.
   const isNamed = names.length !== 1 || positionals[0] === names[0];
   const name = isNamed ? positionals.shift() : names[0];
