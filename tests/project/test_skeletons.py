@@ -32,6 +32,28 @@ SKELETONS = tuple(
     for language, marks in MARKS.items()
     for kind in KINDS
 )
+SLOW_CLIENT_TEST = """package main
+
+import (
+	"io"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+)
+
+func TestASlowRequestDoesNotStopOthers(t *testing.T) {
+	app := newApp(openTestStore(t, filepath.Join(t.TempDir(), "test.json")))
+	body, client := io.Pipe()
+	go app.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("POST", "/", body))
+	if _, err := client.Write([]byte("{")); err != nil { // now the request is being read
+		t.Fatal(err)
+	}
+	app.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	if server := newServer("", app); server.ReadHeaderTimeout == 0 || server.ReadTimeout == 0 {
+		t.Error("a slow client keeps its connection for ever")
+	}
+}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +96,17 @@ def run_tests(skeleton: Skeleton, folder: Path) -> subprocess.CompletedProcess[s
         "go": ["go", "test", "./..."],
     }
     command = commands[skeleton.file.rpartition(".")[2]]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def run_program(skeleton: Skeleton, folder: Path, words: list[str]) -> subprocess.CompletedProcess[str]:
+    commands = {
+        "py": [sys.executable, "-m", "demo"],
+        "js": ["node", "src/index.js"],
+        "ts": ["tsx", "src/index.ts"],
+        "go": ["go", "run", "."],
+    }
+    command = [*commands[skeleton.file.rpartition(".")[2]], *words]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
@@ -202,3 +235,79 @@ def test_the_tests_of_a_web_application_show_where_it_raises(skeleton: Skeleton,
 
     assert completed.returncode == 1
     assert "AttributeError: 'Plant' object has no attribute 'depth'" in completed.stdout
+
+
+@pytest.mark.parametrize(
+    "skeleton",
+    [pytest.param((language, "cli_tool"), marks=marks) for language, marks in MARKS.items()],
+    indirect=True,
+)
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["measure", "Ash", "-5.5"], "Ash: -5.5 cm\n"),
+        (["-.5", "-5.5"], "-.5: -5.5 cm\n"),
+        (["measure", "--", "--ash", "-5.5"], "--ash: -5.5 cm\n"),
+    ],
+)
+def test_a_command_takes_negative_numbers_and_words_after_two_dashes(
+    skeleton: Skeleton, tmp_path: Path, words: list[str], expected: str
+) -> None:
+    example = skeleton.example.partition("def tallest")[0]  # so that each language has a single command
+    (tmp_path / skeleton.file).write_text(example)
+
+    completed = run_program(skeleton, tmp_path, words)
+
+    assert completed.stdout == expected, completed.stderr
+
+
+@pytest.mark.parametrize("skeleton", [("go", "cli_tool")], indirect=True)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["measure", "--unit=cm", "Ash", "-5.5"],
+        ["measure", "--unit", "-1", "--", "Ash", "-5.5"],
+        ["measure", "Ash", "-5.5", "--unit=cm"],
+    ],
+)
+def test_options_of_a_go_program_stand_between_arguments(
+    skeleton: Skeleton, tmp_path: Path, words: list[str]
+) -> None:
+    example = skeleton.example.replace("Run:", 'Options: Options{"unit": "m"},\nRun:')
+    (tmp_path / skeleton.file).write_text(example)
+
+    assert run_program(skeleton, tmp_path, words).stdout == "Ash: -5.5 cm\n"
+
+
+@pytest.mark.parametrize("skeleton", [("go", "web_app")], indirect=True)
+def test_a_slow_client_does_not_stop_a_go_server(skeleton: Skeleton, tmp_path: Path) -> None:
+    (tmp_path / "slow_test.go").write_text(SLOW_CLIENT_TEST)
+    command = ["go", "test", "-timeout", "10s", "-run", "TestASlow", "."]
+
+    completed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert completed.returncode == 0, completed.stdout
+
+
+@pytest.mark.parametrize(
+    ("skeleton", "default", "empty_default"),
+    [
+        (("javascript", "web_app"), "default: 0", "required: false"),
+        (("javascript", "web_app"), "default: 0", "default: null"),
+        pytest.param(("typescript", "web_app"), "default: 0", "required: false", marks=MARKS["typescript"]),
+        (("python", "web_app"), "height: float = 0.0", "height: float = None"),
+    ],
+    indirect=["skeleton"],
+)
+def test_an_entry_with_an_empty_field_can_be_changed(
+    skeleton: Skeleton, tmp_path: Path, default: str, empty_default: str
+) -> None:
+    assert default in skeleton.example
+    example = skeleton.example.replace(default, empty_default).replace(
+        "self.height < 0", "(self.height or 0) < 0"
+    )
+    (tmp_path / skeleton.file).write_text(example)
+
+    completed = run_tests(skeleton, tmp_path)
+
+    assert completed.returncode == 0, completed.stdout

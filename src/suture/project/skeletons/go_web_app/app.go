@@ -133,8 +133,6 @@ func (r resource) complete(entry any) (Entry, error) {
 func newApp(store *Store) http.Handler {
 	found := findResources()
 	return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
-		store.mutex.Lock()
-		defer store.mutex.Unlock()
 		status, content, err := answer(store, found, request)
 		if err != nil {
 			status, content = http.StatusInternalServerError, Entry{"error": err.Error()}
@@ -157,6 +155,9 @@ func answer(store *Store, found []resource, request *http.Request) (int, any, er
 	if err != nil {
 		return 0, nil, statusError{http.StatusRequestEntityTooLarge, "the request is too large"}
 	}
+	// A client that sends its request slowly must not stop the others. Saved entries never change: new ones replace them.
+	store.mutex.Lock()
+	defer store.mutex.Unlock()
 	path, id, hasID := strings.Cut(strings.Trim(request.URL.Path, "/"), "/")
 	if path == "" {
 		paths := []string{}

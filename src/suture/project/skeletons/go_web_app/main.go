@@ -4,6 +4,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"time"
 )
 
 func getSetting(name, byDefault string) string {
@@ -13,6 +14,12 @@ func getSetting(name, byDefault string) string {
 	return byDefault
 }
 
+func newServer(address string, handler http.Handler) *http.Server {
+	return &http.Server{
+		Addr: address, Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
+	}
+}
+
 func main() {
 	store, err := openStore(getSetting("DATABASE", "project_name.json"))
 	if err != nil {
@@ -20,5 +27,5 @@ func main() {
 	}
 	address := "127.0.0.1:" + getSetting("PORT", "8000")
 	log.Print("http://", address)
-	log.Fatal(http.ListenAndServe(address, newApp(store)))
+	log.Fatal(newServer(address, newApp(store)).ListenAndServe())
 }

@@ -128,6 +128,25 @@ func TestAnEntryCanBeChangedAndDeleted(t *testing.T) {
 	}
 }
 
+func TestAnEntryOfOnlyTheRequiredFieldsCanBeChanged(t *testing.T) {
+	for _, one := range findResources() {
+		store := openTestStore(t, filepath.Join(t.TempDir(), "test.json"))
+		sample, values := makeSample(t, one), Entry{}
+		for _, field := range one.fields {
+			if field.isRequired {
+				values[field.name] = sample[field.name]
+			}
+		}
+		status, entry := send(t, store, "POST", "/"+one.path, values)
+		if status != 201 { // Validate may refuse an entry without the others
+			continue
+		}
+		if _, got := send(t, store, "PATCH", "/"+one.path+"/1", values); !reflect.DeepEqual(got, entry) {
+			t.Errorf("PATCH /%s/1 is answered with %v, want %v", one.path, got, entry)
+		}
+	}
+}
+
 func TestWrongRequestsAreRefused(t *testing.T) {
 	for _, one := range findResources() {
 		store := openTestStore(t, filepath.Join(t.TempDir(), "test.json"))

@@ -36,8 +36,9 @@ function readValues(resource/*: Record<string, any> */, given/*: any */, previou
     const { type, isRequired, byDefault } = describeField(field);
     if (isRequired && all[name] === undefined) throw new HttpError(400, `the field "${name}" is missing`);
     values[name] = all[name] === undefined ? byDefault : all[name];
-    const isGiven = Object.hasOwn(all, name) && type !== undefined;
-    if (isGiven && Object(values[name]).constructor !== type) {
+    // The default, such as null, may be of another type.
+    const isChecked = Object.hasOwn(given, name) && type !== undefined && (isRequired || given[name] !== byDefault);
+    if (isChecked && Object(given[name]).constructor !== type) {
       throw new HttpError(400, `"${name}" must be of the type ${type.name}`);
     }
   }

@@ -24,7 +24,9 @@ class Resource:
         hints = typing.get_type_hints(model)
         fields = [field for field in dataclasses.fields(model) if field.init and field.name != "id"]
         self.types: dict[str, Any] = {field.name: _strip_none(hints[field.name]) for field in fields}
-        self.optional = {f.name for f in fields if _strip_none(hints[f.name]) is not hints[f.name]}
+        self.optional = {
+            f.name for f in fields if _strip_none(hints[f.name]) is not hints[f.name] or f.default is None
+        }
         missing = dataclasses.MISSING
         self.required = [f.name for f in fields if f.default is missing and f.default_factory is missing]
         self.path = getattr(model, "PATH", f"/{_plural(model.__name__)}")
