@@ -219,7 +219,7 @@ async def test_a_test_that_fails_only_in_the_run_is_a_disagreement(
 ) -> None:
     tests = (
         "from _pytest.assertion import rewrite\n\n\ndef test_watched():\n"
-        "    assert type(rewrite._format_explanation).__name__ == 'function'\n\n\n"
+        "    assert rewrite._format_explanation.__name__ == 'format_explanation'\n\n\n"
         "def test_zero():\n    assert add(0, 0) == 0\n"
     )
     outcome = await search_project(tmp_path, {"shop.py": WRONG, "test_shop.py": tests}, sandbox)
