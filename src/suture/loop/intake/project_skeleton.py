@@ -5,23 +5,18 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING
 
 from suture.core.records import Task
 from suture.loop.intake.test_subject import LIBRARIES
 from suture.project.languages import LANGUAGES
-from suture.project.languages.reports import parse_tree
 from suture.project.python_source.parsing import parse_module
 from suture.project.skeletons import find_skeleton
 from suture.project.test_commands import escape_glob
 from suture.project.workspace import is_test_file
 from suture.sandbox.packages import manifest_name_for
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 README_PATH = "README.md"
 TEST_HEADING = "## Test"
@@ -30,10 +25,6 @@ ENTRY_WORD = "{entry}"
 """What stands for the test file in a layout's command that runs a single one."""
 RELATIVE_IMPORT = re.compile(r"""(?:\brequire\(|\bfrom|\bimport\(?)\s*["'](\.[^"']+)["']""")
 """How JavaScript imports a file of the project."""
-GO_DECLARATIONS = frozenset(("function_declaration", "type_spec", "type_alias", "const_spec", "var_spec"))
-"""The syntax nodes that declare a name of a Go package."""
-REPEATABLE_GO_NAMES = frozenset(("init", "_"))
-"""Names that a package in Go may declare several times."""
 
 
 def add_skeleton(task: Task) -> Task:
@@ -55,9 +46,10 @@ def add_skeleton(task: Task) -> Task:
     files = {path: text.encode() for path, text in skeleton.files.items() if path not in task.given_files}
     given = {path: text.decode("utf-8", "replace") for path, text in task.files.items()}
     modules = {**given, **skeleton.files}
+    fits_package = LANGUAGES[task.language].fits_package
+    others = [skeleton.files[path] for path in files if path.endswith(LANGUAGES[task.language].extensions)]
     if not all(
-        _finds_imports(path, given[path], modules, skeleton.file)
-        and _fits_package(path, given[path], [skeleton.files[file] for file in files])
+        _finds_imports(path, given[path], modules, skeleton.file) and fits_package(given[path], others)
         for path in task.given_files
         if is_test_file(path)
     ):
@@ -104,42 +96,6 @@ def _finds_imports(path: str, source: str, files: Mapping[str, str], written: st
         ):
             return False
     return True
-
-
-def _fits_package(path: str, test: str, sources: Iterable[str]) -> bool:
-    """Return whether a test in Go belongs to the package of some files, and declares none of their names.
-
-    A package cannot declare a name that one of its files imports either.
-    """
-    if not path.endswith(".go"):
-        return True
-    package, declared, imported = _list_go_names(test)
-    for source in sources:
-        other_package, other_declared, other_imported = _list_go_names(source)
-        clashes = declared & (other_declared | other_imported) | imported & other_declared
-        if other_package != package or clashes - REPEATABLE_GO_NAMES:
-            return False
-    return True
-
-
-def _list_go_names(source: str) -> tuple[str, set[str], set[str]]:
-    """Return the package of a Go file, the names that it declares, and the names of the packages it imports."""
-    package, declared, imported = "", set(), set()
-    for node in parse_tree(source, "x.go", LANGUAGES["go"].grammars).children:
-        # A declaration in parentheses has a list of specifications.
-        for part in (node, *node.children, *(part for child in node.children for part in child.children)):
-            if part.type == "package_clause":
-                package = _get_text(part.children[-1])
-            elif part.type == "import_spec":
-                alias_or_path = _get_text(part).split()[0]
-                imported.add(alias_or_path.strip('"`').rpartition("/")[2])
-            elif part.type in GO_DECLARATIONS:
-                declared |= {_get_text(name) for name in part.children_by_field_name("name")}
-    return package, declared, imported
-
-
-def _get_text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _list_imports(source: str) -> Iterator[tuple[str, str]]:

@@ -62,16 +62,6 @@ SAMPLE_ROWS = (
 """Sample rows with the irregularities of real data: a missing value, a quoted comma, integers and floats."""
 RESERVED_NAMES = frozenset(("tests", "main", "src", "sample", "app", "node", "go", "flask", "pytest"))
 """Names that a test runner, a package or a program uses already; those of Python's own modules are not taken either."""
-GO_RESERVED_NAME = re.compile(
-    # The keywords that Python does not have, and the one package name that the go command ignores.
-    r"case|chan|const|default|defer|fallthrough|func|go|goto|interface|map|package|range|select|struct|switch|type|var"
-    r"|documentation"
-    # The go command builds `x_windows.go` only on Windows, and `x_test.go` only for tests.
-    r"|.*_(test|aix|android|darwin|dragonfly|freebsd|hurd|illumos|ios|js|linux|nacl|netbsd|openbsd|plan9|solaris"
-    r"|wasip1|windows|zos|386|amd64|amd64p32|arm|armbe|arm64|arm64be|loong64|mips|mipsle|mips64|mips64le|mips64p32"
-    r"|mips64p32le|ppc|ppc64|ppc64le|riscv|riscv64|s390|s390x|sparc|sparc64|wasm)"
-)
-"""Matches names that a Go project cannot have, because its package and files get the same name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +189,7 @@ def _choose_project_name(statement: str, kind: ProjectKind, language: Language, 
     for suggestion in suggestions:
         name = re.sub(r"\W+", "_", posixpath.basename(suggestion)).strip("_").lower()[:40]
         is_identifier = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
-        is_reserved = name in RESERVED_NAMES or (language == "go" and GO_RESERVED_NAME.fullmatch(name))
+        is_reserved = name in RESERVED_NAMES or LANGUAGES[language].layout.reserved_names.fullmatch(name)
         if is_identifier and not is_reserved and name not in sys.stdlib_module_names:
             return name
     return DEFAULT_NAMES[kind]

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from suture.project.languages.calling.go_calls import GO_CALLS, GO_GRAMMARS
+from suture.project.languages.go_packages import fits_go_package
 from suture.project.languages.language import (
     LanguageFacts,
     PackageCache,
@@ -316,5 +317,6 @@ GO = LanguageFacts(
     find_unsafe_uses=partial(find_uses_by_query, GO_GRAMMARS, in_go.QUERIES),
     new_project=GO_LAYOUT,
     syntax=SYNTAX,
+    fits_package=fits_go_package,
     calls=GO_CALLS,
 )

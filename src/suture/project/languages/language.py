@@ -104,6 +104,7 @@ class LanguageFacts:
         syntax: Templates by which the search writes repairs; `None` if the language has no search.
         safety_rules: Rules of the safety scan.
         find_unsafe_uses: Finds violations of these rules in a file.
+        fits_package: Returns whether a test, given as text, can be compiled beside other files of its folder.
         calls: Calls single functions of the language; `None` if that is not supported. Python's functions are
             called by `suture.judge.split`.
     """
@@ -140,6 +141,7 @@ class LanguageFacts:
     syntax: SyntaxTemplates | None = None
     safety_rules: tuple[SafetyRule, ...] = ()
     find_unsafe_uses: FindUses | None = None
+    fits_package: Callable[[str, Iterable[str]], bool] = lambda test, others: True
     calls: CallDriver | None = None
 
     @property

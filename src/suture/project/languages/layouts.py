@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,7 @@ class ProjectLayout:
         dependency_note: How a feature of an existing project requests packages, in words.
         function_note: What the author of a single function must know, in words; `{name}` is the function.
         crash_marker: Text in the output of a program that shows that it crashed.
+        reserved_names: Matches names that a project cannot have.
     """
 
     module: str
@@ -51,6 +53,7 @@ class ProjectLayout:
     dependency_note: str
     function_note: str
     crash_marker: str
+    reserved_names: re.Pattern[str] = re.compile(r"(?!)")
 
 
 def fill_placeholders(words: Words, name: str, entry: str) -> Words:
@@ -194,6 +197,16 @@ def _go_manifest(kind: ProjectKind, name: str) -> Mapping[str, str]:
     return {"go.mod": f"module {name}\n\ngo 1.18\n"}
 
 
+GO_RESERVED_NAME = re.compile(
+    # The keywords that Python does not have, and the one package name that the go command ignores.
+    r"case|chan|const|default|defer|fallthrough|func|go|goto|interface|map|package|range|select|struct|switch|type|var"
+    r"|documentation"
+    # The go command builds `x_windows.go` only on Windows, and `x_test.go` only for tests.
+    r"|.*_(test|aix|android|darwin|dragonfly|freebsd|hurd|illumos|ios|js|linux|nacl|netbsd|openbsd|plan9|solaris"
+    r"|wasip1|windows|zos|386|amd64|amd64p32|arm|armbe|arm64|arm64be|loong64|mips|mipsle|mips64|mips64le|mips64p32"
+    r"|mips64p32le|ppc|ppc64|ppc64le|riscv|riscv64|s390|s390x|sparc|sparc64|wasm)"
+)
+"""Matches names that a Go project cannot have, because its package and files get the same name."""
 GO_LAYOUT = ProjectLayout(
     module="solution.go",
     entry=_entry_files("main.go", library="{name}.go"),
@@ -218,4 +231,5 @@ GO_LAYOUT = ProjectLayout(
     ),
     function_note="It is `package solution`. Use the standard library alone.",
     crash_marker="\ngoroutine ",
+    reserved_names=GO_RESERVED_NAME,
 )
