@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from judge.conftest import Prepare
-from suture.judge.runners.pytest_runner import read_compiled_files
+from suture.judge.runners.pytest_runner import load_plugin, read_compiled_files
 
 FILES = {
     "mod.py": "X = 1\n",
@@ -84,6 +89,19 @@ async def test_the_plugin_is_not_compiled_in_each_run(prepare: Prepare) -> None:
     suite = await prepare({"test_plugin.py": PLUGIN_TEST})
     run = await suite.command.run(suite.task.files)
     assert [outcome.status for outcome in run.outcomes] == ["passed"]
+
+
+def test_bytecode_of_the_plugin_has_the_same_path_whatever_runs_suture(tmp_path: Path) -> None:
+    program = "from suture.judge.runners.pytest_runner import load_plugin; print(*sorted(load_plugin()))"
+    environment = {**os.environ, "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    arguments = [sys.executable, "-O", "-c", program]
+
+    names = subprocess.run(
+        arguments, env=environment, capture_output=True, text=True, check=True
+    ).stdout.split()
+
+    assert names == sorted(load_plugin())
+    assert all(not name.startswith("/") and ".opt-" not in name for name in names)
 
 
 def test_bytecode_is_placed_beside_its_source() -> None:

@@ -184,3 +184,114 @@ async def test_a_test_that_passes_without_its_failed_assertion_is_named(
         "test_events.py::test_rows[1]",
         "test_events.py::test_rows[2]",
     )
+
+
+EXPECTING_CODE = (
+    "from contextlib import contextmanager\n\n"
+    "@contextmanager\ndef transaction():\n    try:\n        yield\n    except KeyError:\n        pass\n\n"
+    "class expecting:\n    def __init__(self, *kinds): self.kinds = kinds\n    def __enter__(self): ...\n"
+    "    def __exit__(self, kind, error, trace): return issubclass(kind or int, self.kinds)\n\n"
+)
+CHECK_NUMBER = "def check(number):\n    if not number:\n        raise ZeroDivisionError\n    return number\n"
+EXPECTING_TEST = (
+    "import unittest\nfrom contextlib import ExitStack, contextmanager, nullcontext, suppress as passing_over\n"
+    "import pytest\nfrom numbers_code import check, expecting, transaction\n\n"
+    "@pytest.mark.parametrize('number, expectation', [\n"
+    "    (1, nullcontext()), (0, pytest.raises(ZeroDivisionError))])\n"
+    "def test_expectation(number, expectation):\n    with expectation:\n        assert check(number) == number\n\n"
+    "@contextmanager\ndef fails(kind):\n    with pytest.raises(kind):\n        yield\n\n"
+    "class Fails:\n    def __enter__(self): ...\n    def __exit__(self, *error): return True\n\n"
+    "def test_own_managers():\n    with fails(ZeroDivisionError):\n        assert check(0)\n"
+    "    with transaction(), Fails():\n        assert check(0)\n"
+    "    with passing_over(ZeroDivisionError):\n        assert check(0)\n"
+    "    with expecting(ZeroDivisionError):\n        assert check(0)\n\n"
+    "def test_stack():\n    with ExitStack() as stack:\n"
+    "        stack.enter_context(pytest.raises(ZeroDivisionError))\n        assert check(0)\n\n"
+    "class TestIt(unittest.TestCase):\n    def test_refuses(self):\n"
+    "        refuses = self.assertRaises(ZeroDivisionError)\n"
+    "        with refuses:\n            self.assertEqual(check(0), 1)\n"
+)
+
+
+async def test_a_block_may_expect_an_exception_before_its_last_assertion(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    own_files = {
+        "numbers_code.py": EXPECTING_CODE + "def check(number):\n    return number\n",
+        "test_numbers.py": EXPECTING_TEST,
+    }
+
+    report = await run_tests(
+        own_files,
+        {"numbers_code.py": f"import math\n\n{EXPECTING_CODE}{CHECK_NUMBER}"},
+        sandbox,
+        sandbox_settings,
+    )
+
+    assert not report.reached
+    assert {phase["outcome"] for phases in report.phases.values() for phase in phases} == {"passed"}
+    assert len(report.phases) == 5
+
+
+SUPPRESSING = "from contextlib import suppress\n\ndef check(number):\n    raise ZeroDivisionError\n\n"
+MANAGERS = {
+    "returned": "def watch():\n    return suppress(ZeroDivisionError)\n",
+    "made_before": "class watch:\n    def __enter__(self): ...\n    def __exit__(self, *error): return True\n",
+}
+
+
+@pytest.mark.parametrize("kind", MANAGERS)
+async def test_a_manager_that_the_change_rewrites_may_not_swallow(
+    kind: str, sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    test = (
+        "import pytest\nfrom watching import check, watch\n\n"
+        "@pytest.fixture\ndef watched():\n    return watch()\n\n"
+    )
+    body = "    with watch():\n" if kind == "returned" else "    with watched, open(__file__):\n"
+    test += f"def test_watch(watched):\n{body}        assert check(2) == 2\n"
+    before = "class watch:\n    def __enter__(self): ...\n    def __exit__(self, *error): return False\n"
+    own_files = {"watching.py": f"def check(number):\n    return 1\n\n{before}", "test_watching.py": test}
+
+    report = await run_tests(
+        own_files, {"watching.py": SUPPRESSING + MANAGERS[kind]}, sandbox, sandbox_settings
+    )
+
+    assert report.reached == {(LOST_FAILURE, "test_watching.py")}
+
+
+MAPPING_CODE = (
+    "def takewhile(count, rows):\n    return rows[:count] if isinstance(count, int) else count\n\n"
+    "def starmap(function, rows):\n    return function\n\n"
+    "def double(number):\n    return 2 * number\n\ndef multiply(left, right):\n    return left * right\n"
+)
+MAPPING_TEST = (
+    "import gc, pickle, weakref\nfrom concurrent.futures import ProcessPoolExecutor\n"
+    "from contextlib import nullcontext\nfrom multiprocessing import get_context\n"
+    "import mapping\nfrom mapping import double, multiply, starmap\n\n"
+    "def filter(function, rows):\n    return function\n\n"
+    "def test_pools():\n    with get_context('fork').Pool(1) as pool:\n"
+    "        assert pool.starmap(multiply, [(2, 3)]) == [6]\n"
+    "    with ProcessPoolExecutor(1, get_context('fork')) as pool:\n"
+    "        assert pool.submit(list, map(double, [1])).result() == [2]\n\n"
+    "def test_own_functions():\n    assert mapping.takewhile(double, []) is double\n"
+    "    assert starmap(double, []) is double\n    assert filter(double, []) is double\n\n"
+    "def test_pickle():\n    assert list(pickle.loads(pickle.dumps(map(double, [1])))) == [2]\n\n"
+    "def test_is_forgotten():\n    manager = nullcontext()\n    seen = weakref.ref(manager)\n"
+    "    with manager:\n        assert seen() is manager\n    del manager\n    assert seen() is None\n"
+)
+
+
+async def test_functions_that_other_code_receives_stay_as_they_are(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    own_files = {"mapping.py": MAPPING_CODE, "test_mapping.py": MAPPING_TEST}
+
+    report = await run_tests(own_files, {"mapping.py": MAPPING_CODE + "\n"}, sandbox, sandbox_settings)
+
+    failures = [
+        phase.get("text") for phases in report.phases.values() for phase in phases if phase.get("text")
+    ]
+    assert not failures
+    assert len(report.phases) == 4
+    assert not report.reached

@@ -17,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
-from importlib.util import MAGIC_NUMBER, cache_from_source, source_hash
+from importlib.util import MAGIC_NUMBER, source_hash
 from itertools import chain, pairwise
 from typing import Any
 
@@ -25,6 +25,7 @@ from suture.judge.runners.command_line import CommandLine
 from suture.judge.runners.pytest_report import PytestReport, list_failed_asserts, read_report
 from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.test_imports import find_test_imports, select_libraries
+from suture.judge.runners.unchanged_definitions import find_unchanged_definitions
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.project.languages.django_tests import PLUGIN as DJANGO_PLUGIN
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected, is_test_file
@@ -217,6 +218,7 @@ class PytestRunner:
             # The sources that get the fixed time stamp.
             "sources": python_files if compile_for_later else self._bytecode.list_unchanged_sources(files),
             "unchanged": unwatched_files,
+            "unchanged_definitions": self._list_unchanged_definitions(files),
             "lists_opened": unwatched_files is self._protected_files,
             "tests": self._test_files,
             "libraries": sorted(select_libraries(self._test_imports)),
@@ -231,6 +233,16 @@ class PytestRunner:
         own_files = self._line.task.files
         unchanged = [path for path, content in files.items() if own_files.get(path) == content]
         return unchanged if len(unchanged) < len(files) else self._protected_files
+
+    def _list_unchanged_definitions(self, files: Mapping[str, bytes]) -> list[tuple[str, int, int]]:
+        """Return (path, first line, last line) of definitions that are the same as in the task, in changed files."""
+        own_files = self._line.task.files
+        return [
+            (path, *span)
+            for path, content in files.items()
+            if path.endswith(".py") and path in own_files and own_files[path] != content
+            for span in find_unchanged_definitions(own_files[path], content)
+        ]
 
     @cached_property
     def _protected_files(self) -> list[str]:
@@ -321,8 +333,11 @@ def load_plugin() -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for file in folder.iterdir():
         if file.name.endswith(".py") and file.name not in OTHER_PLUGINS:
-            source, path = file.read_bytes(), f"{PRIVATE_FOLDER}/{PLUGIN}/{file.name}"
-            files |= {path: source, cache_from_source(path): compile_module(source)}
+            source, folder_path = file.read_bytes(), f"{PRIVATE_FOLDER}/{PLUGIN}"
+            # Not `cache_from_source`: the settings of Suture's own process would choose the path.
+            name = f"{file.name.removesuffix('.py')}.{sys.implementation.cache_tag}.pyc"
+            files[f"{folder_path}/{file.name}"] = source
+            files[f"{folder_path}/{CACHE_FOLDER}/{name}"] = compile_module(source)
     return files
 
 

@@ -12,7 +12,7 @@ from .origins import get_file
 
 # Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
-ASSERT_REQUESTS = frozenset(("failed_assert", "passed_assert"))
+ASSERT_REQUESTS = frozenset(("failed_assert", "skipped_assert", "passed_assert"))
 """The requests that tests send. Code under test may send them too."""
 get_traceback = vars(BaseException)["__traceback__"].__get__
 """Returns the traceback of an exception, whose class may define another attribute of that name."""
@@ -29,6 +29,8 @@ class AssertNotes:
         failed_at: Test id -> absolute path and line of the assertion at which the test failed before the change.
         noted_places: The paths and lines of assertions that send a request whenever they hold.
         passed: Those that did in the current test.
+        unchanged_definitions: Absolute path, first and last line of functions and classes that are as they were before
+            the change, in files that it changes.
     """
 
     def __init__(self, is_test: Callable[[str], bool], is_candidate: Callable[[str], bool]) -> None:
@@ -39,16 +41,21 @@ class AssertNotes:
         self.failed_at = {}  # type: dict[str, tuple[str, int]]
         self.noted_places = set()  # type: set[tuple[str, int]]
         self.passed = set()  # type: set[tuple[str, int]]
+        self.unchanged_definitions = []  # type: list[tuple[str, int, int]]
 
     def receive(self, request: str, detail: Any = None, *, frame: Any) -> None:
         """Do what a request says.
 
         Args:
-            detail: The line of an assertion that holds; or the error that ended an iteration of a test.
+            detail: The line of an assertion that holds; the error that ended an iteration of a test; or where the
+                manager is defined that swallowed an exception.
             frame: The innermost frame of Python code.
         """
         if request == "passed_assert":
             self._note_passed_assert(detail, frame)
+        elif request == "skipped_assert":
+            if type(detail) is not list or any(self._is_changed(place) for place in detail):
+                self._note_failed_assert(frame)
         elif detail is None or self._is_raised_by_function(detail):
             self._note_failed_assert(frame)
 
@@ -91,6 +98,19 @@ class AssertNotes:
             frame = frame.f_back
         if type(line) is int and frame is not None and self._is_test(get_file(frame)):
             self.passed.add((get_file(frame), line))
+
+    def _is_changed(self, place: Any) -> bool:
+        """Whether the candidate wrote what is defined at a place, a path and a line.
+
+        A manager that is as it was catches some exceptions on purpose, and tests may rely on that.
+        """
+        # Code under test could send objects whose methods would run inside of the audit hook.
+        if not (type(place) is tuple and len(place) == 2 and type(place[0]) is str and type(place[1]) is int):
+            return True
+        file, line = place
+        return self._is_candidate(file) and not any(
+            path == file and first <= line <= last for path, first, last in self.unchanged_definitions
+        )
 
     def _is_raised_by_function(self, error: Any) -> bool:
         """Whether a function of the candidate raised an error, and not an iterator of the candidate that just ends."""

@@ -13,9 +13,12 @@ from unittest import TestCase
 from _pytest.assertion import rewrite
 from _pytest.outcomes import Failed, OutcomeException
 
+from .definitions import find_places
 from .reach import ReachRecorder
-from .rewriting import CATCHING_CALLS, GUARD, NOTE_PASSED, NOTE_RAISED, NOTE_SKIPPED, rewrite_tests
+from .rewriting import GUARD, NOTE_PASSED, NOTE_RAISED, NOTE_SKIPPED, rewrite_tests
 
+CATCHING_CALLS = ("raises", "suppress", "assertRaises")
+"""Parts of the names of context managers with which a test catches its own failed asserts."""
 REPEATING_DECORATORS = ("given", "retry", "flaky", "rerun")
 """Parts of the names of decorators that run a test or a function of a test again after a failure."""
 
@@ -92,10 +95,14 @@ class FailedAsserts:
             self.send("failed_assert")
         return error
 
-    def note_skipped(self) -> None:
-        """Note that an exception passed over an assert, and that a context manager swallowed it."""
+    def note_skipped(self, *makers: Any) -> None:
+        """Note that an exception passed over an assert, and that a context manager swallowed it.
+
+        Args:
+            makers: The manager, and the function or class that returned it.
+        """
         if self.send is not None:
-            self.send("failed_assert")
+            self.send("skipped_assert", [place for maker in makers for place in find_places(maker)])
 
     def note_passed(self, line: int) -> None:
         """Note that an assertion holds whose place was asked for."""
@@ -106,17 +113,11 @@ class FailedAsserts:
         """Return a function that notes if the candidate's code ends an iteration of a test with `StopIteration`."""
         if not callable(function) or isinstance(function, BuiltinFunctionType):
             return function
+        return GuardedFunction(function, self._note_stopped)
 
-        def call(*args: Any, **named: Any) -> Any:
-            __tracebackhide__ = True
-            try:
-                return function(*args, **named)
-            except StopIteration as error:
-                if self.send is not None:
-                    self.send("failed_assert", error)
-                raise
-
-        return call
+    def _note_stopped(self, error: StopIteration) -> None:
+        if self.send is not None:
+            self.send("failed_assert", error)
 
     def explain(self, explanation: str) -> str:
         """Return pytest's explanation of a failed assert."""
@@ -128,6 +129,27 @@ class FailedAsserts:
 def _hide_owner(method: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls a method, but does not lead to its object: code under test could silence that."""
     return lambda *args, **named: method(*args, **named)
+
+
+class GuardedFunction:
+    """A function that notes if it raises `StopIteration`. Its copies, and what another process gets, are plain."""
+
+    __slots__ = ("_function", "_note")
+
+    def __init__(self, function: Callable[..., Any], note: Callable[[StopIteration], None]) -> None:
+        self._function, self._note = function, _hide_owner(note)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Call the function."""
+        __tracebackhide__ = True
+        try:
+            return self._function(*args, **named)
+        except StopIteration as error:
+            self._note(error)
+            raise
+
+    def __reduce__(self) -> Any:
+        return functools.partial, (self._function,)
 
 
 class CatchingLines:

@@ -344,6 +344,9 @@ def start_reporter(parameters: dict[str, Any], config: Any) -> Reporter:
     origins = Origins(root, parameters["unchanged"], os.path.dirname(__file__))
     watch = Watch(report, machinery, origins, secret_files, lists_opened=parameters["lists_opened"])
     watch.asserts.failed_at, watch.asserts.noted_places = failed_at, failed_asserts.noted_places
+    watch.asserts.unchanged_definitions = [
+        (os.path.join(root, path), first, last) for path, first, last in parameters["unchanged_definitions"]
+    ]
     send = install_watch(watch)
     for name in [name for name in sys.modules if name.startswith(__name__.rpartition(".")[0])]:
         del sys.modules[name]  # code under test must not find these modules by name

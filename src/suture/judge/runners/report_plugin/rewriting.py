@@ -8,16 +8,12 @@ from typing import Any, TypeVar
 
 Node = TypeVar("Node", bound=ast.AST)
 
-CATCHING_CALLS = ("raises", "suppress", "assertRaises")
-"""Parts of the names of context managers with which a test catches its own failed asserts."""
-LEAVING_CALLS = (*CATCHING_CALLS, "subtest", "subTest", "move_on")
-"""The same of those with which a test may end its own block early."""
 NOTE_RAISED, NOTE_SKIPPED, NOTE_PASSED = "_note_raised", "_note_skipped", "_note_passed"
 GUARD = "_guard_function"
 """Names by which rewritten tests find functions in pytest's module for rewriting, which they import."""
-STOPPED_CALLS = frozenset(("map", "filter", "starmap", "takewhile", "dropwhile", "filterfalse"))
-"""Compiled functions of the library that end early if the function that is their first argument raises
-`StopIteration`."""
+STOPPED_BUILTINS = frozenset(("map", "filter"))
+STOPPED_IN_ITERTOOLS = frozenset(("starmap", "takewhile", "dropwhile", "filterfalse"))
+"""Compiled functions that end early if the function that is their first argument raises `StopIteration`."""
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 
 
@@ -33,7 +29,7 @@ def rewrite_tests(module: ast.Module, lines: Collection[int]) -> tuple[ast.Modul
     Returns:
         The file, and those of the lines.
     """
-    rewriter = TestRewriter(lines)
+    rewriter = TestRewriter(module, lines)
     rewriter.visit(module)
     return module, rewriter.noted_lines
 
@@ -42,6 +38,7 @@ class TestRewriter(ast.NodeTransformer):
     """Adds calls of functions in pytest's module to a test file.
 
     Args:
+        module: The test file.
         lines: Lines of statements that are noted whenever they hold, if they are assertions.
 
     Attributes:
@@ -50,18 +47,12 @@ class TestRewriter(ast.NodeTransformer):
 
     __test__ = False  # keeps pytest from collecting this class
 
-    def __init__(self, lines: Collection[int]) -> None:
-        self._stopped_calls = STOPPED_CALLS
+    def __init__(self, module: ast.Module, lines: Collection[int]) -> None:
+        self._module = module
+        self._stopped_calls = None  # type: frozenset[str] | None
         self._lines = lines
         self.noted_lines = set()  # type: set[int]
         self._count = 0
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST:
-        """Leave out functions that a module replaces."""
-        aliases = {alias.asname or alias.name for alias in node.names}
-        replaced = {"map", "filter"} if "*" in aliases else aliases & {"map", "filter"}
-        self._stopped_calls -= replaced
-        return node
 
     def visit_Raise(self, node: ast.Raise) -> ast.AST:
         """Have an `AssertionError` pass through a function that notes it."""
@@ -72,26 +63,47 @@ class TestRewriter(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Have the function that `map` or the like gets pass through one that notes a `StopIteration`."""
-        if node.args and _get_name(node.func) in self._stopped_calls:
-            is_method = isinstance(node.func, ast.Attribute) and node.func.attr in ("map", "filter")
-            if not is_method and not isinstance(node.args[0], ast.Starred):
-                node.args[0] = _make_call(node, GUARD, node.args[0])
+        if node.args and not isinstance(node.args[0], ast.Starred) and self._is_stopped(node.func):
+            node.args[0] = _make_call(node, GUARD, node.args[0])
         return self.generic_visit(node)
+
+    def _is_stopped(self, function: ast.expr) -> bool:
+        name = _get_name(function)
+        if name not in STOPPED_BUILTINS | STOPPED_IN_ITERTOOLS:
+            return False
+        if isinstance(function, ast.Attribute):
+            name = f"{_get_name(function.value)}.{name}" if isinstance(function.value, ast.Name) else ""
+        if self._stopped_calls is None:
+            self._stopped_calls = _find_stopped_calls(self._module)
+        return name in self._stopped_calls
 
     def visit_With(self, node: Any) -> Any:
         """Note if the block ends without an exception, but not with its last assertion."""
+        if len(node.items) > 1:
+            # Each manager gets a block of its own, so that the one that swallowed an exception is known.
+            inner = type(node)(node.items[1:], node.body)
+            node.items, node.body = node.items[:1], [_place(inner, node.items[1].context_expr)]
         self.generic_visit(node)
         last = max((at for at, part in enumerate(node.body) if _holds_assertion(part)), default=None)
-        heads = [_get_name(part) for item in node.items for part in ast.walk(item.context_expr)]
-        if last is None or any(word in name for name in heads for word in LEAVING_CALLS):
+        if last is None:
             return node
         self._count += 1
-        name = f"@suture_with_{self._count}"  # a local variable, so that threads and tasks have their own
-        node.body.insert(last + 1, _make_assignment(name, value=True, place=node.body[last]))
-        check = ast.If(
-            ast.UnaryOp(ast.Not(), ast.Name(name, ast.Load())), [ast.Expr(_make_call(node, NOTE_SKIPPED))], []
-        )
-        return [_make_assignment(name, value=False, place=node), node, _place(check, node)]
+        # These are local variables, so that threads and tasks have their own.
+        done, *made = (f"@suture_{kind}_{self._count}" for kind in ("with", "manager", "maker"))
+        item = node.items[0]
+        if isinstance(item.context_expr, ast.Call):
+            item.context_expr.func = _bind(made[1], item.context_expr.func)
+        else:
+            del made[1]
+        item.context_expr = _bind(made[0], item.context_expr)
+        end = node.body[last]
+        node.body.insert(last + 1, _make_assignment(done, value=True, place=end))
+        note = ast.Expr(_make_call(end, NOTE_SKIPPED, *(ast.Name(name, ast.Load()) for name in made)))
+        # The check stands at the assertion, which decides whether the test itself catches the exception.
+        check = ast.If(ast.UnaryOp(ast.Not(), ast.Name(done, ast.Load())), [note], [])
+        # A test may check later that nothing refers to the manager any more.
+        forget = [_make_assignment(name, value=None, place=end) for name in made]
+        return [_make_assignment(done, value=False, place=node), node, _place(check, end), *forget]
 
     visit_AsyncWith = visit_With
 
@@ -123,6 +135,37 @@ def _holds_assertion(statement: ast.AST) -> bool:
     return False
 
 
+def _find_stopped_calls(module: ast.Module) -> frozenset[str]:
+    """Return the functions of a file that `StopIteration` ends, as it calls them.
+
+    A name that the file also binds to anything else is left out.
+    """
+    imported, bound = set(), set()  # type: set[str], set[str]
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                owner = alias.asname or alias.name.partition(".")[0]
+                if alias.name == "itertools":
+                    imported.update(f"{owner}.{name}" for name in STOPPED_IN_ITERTOOLS)
+                else:
+                    bound.add(owner)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name
+                is_known = node.module == "itertools" and not node.level and name in STOPPED_IN_ITERTOOLS
+                (imported if is_known else bound).add(name)
+        elif isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                bound.add(node.id)
+        elif isinstance(node, ast.arg):
+            bound.add(node.arg)
+        elif not isinstance(node, ast.alias):
+            bound.add(str(getattr(node, "name", "")))
+    if "*" in bound:
+        return frozenset()
+    return frozenset(name for name in STOPPED_BUILTINS | imported if name.partition(".")[0] not in bound)
+
+
 def _get_name(node: ast.AST) -> str:
     return str(getattr(node, "attr", None) or getattr(node, "id", ""))
 
@@ -132,7 +175,12 @@ def _make_call(place: ast.AST, function: str, *arguments: ast.expr) -> ast.Call:
     return _place(ast.Call(ast.Attribute(owner, function, ast.Load()), [*arguments], []), place)
 
 
-def _make_assignment(name: str, *, value: bool, place: ast.stmt) -> ast.stmt:
+def _bind(name: str, value: ast.expr) -> ast.expr:
+    """Return an expression that also assigns its value to a name."""
+    return _place(ast.NamedExpr(ast.Name(name, ast.Store()), value), value)
+
+
+def _make_assignment(name: str, *, value: bool | None, place: ast.stmt) -> ast.stmt:
     return _place(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), place)
 
 
