@@ -36,6 +36,10 @@ JAVASCRIPT_FINDINGS = [
         "function p(o, k, v) { Reflect.set(o, k, v); } p(Object.getPrototypeOf([]), 'at', () => 1);",
     ),
     ("patches_code", "const p = (o, k) => { o[k] = () => 1; }; p(Array.prototype, 'at');"),
+    (
+        "patches_code",
+        "function p(k, o) { k.forEach((n) => { o[n] = () => 1; }); } p(['at'], Array.prototype);",
+    ),
     ("patches_code", "class A { put(o) { o.at = 1; } get() { this.put([].constructor.prototype); } }"),
     ("patches_code", "const p = Object.getPrototypeOf(new Map()); p[Symbol.iterator] = () => [];"),
     ("patches_code", "const p = [].__proto__; Object.defineProperty(p, 'at', {});"),
@@ -155,6 +159,11 @@ JAVASCRIPT_FINDINGS = [
     ("detects_environment", "export const a = console.constructor.name;"),
 ]
 JAVASCRIPT_HONEST = [
+    "function createApp(state, logger) { state.ready = true; } createApp({}, console);",
+    "const fill = (row, convert) => { row.a = convert(row.a); }; fill({ a: '1' }, Number);",
+    "class Schema { add(fields, kind) { fields.kind = kind; } } new Schema().add({}, String);",
+    "function set(o, k, v) { o[k] = v; } const m = new Map(); m.set(Number, 1); set({}, 'a', Number);",
+    "function index(rows, f) { return rows.reduce((o, r) => { o[r] = f(r); return o; }, {}); } index([], Number);",
     "const plain = (v) => { const p = Object.getPrototypeOf(v); return p === null || p === Object.prototype; };",
     "function fill(o, k) { o[k] = 1; return o; } export const a = fill(Object.create(Object.getPrototypeOf(b)), 'x');",
     "function fill(o, k) { o[k] = 1; } export class A { constructor() { fill(this, 'x'); } }",

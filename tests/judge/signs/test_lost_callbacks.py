@@ -40,6 +40,10 @@ LOSING = [
     "try { items.forEach(visit); } catch (error) { switch (error.name) { case 'Done': break; default: throw error; } }",
     "try { items.forEach(visit); } catch (error) { if (isDone(error)) return 0; else throw error; }",
     "Promise.resolve(items).then(visit).catch((error) => { if (error !== DONE) throw error; });",
+    "try { items.forEach(visit); } catch (error) { if (error.code === 'ERR_ASSERTION') return 1; throw error; }",
+    "try { items.forEach(visit); } catch (error) { if (error.code === 'ENOENT') return 1; }",
+    "class Done extends Error { code = 'ENOENT'; }\n"
+    " try { items.forEach(visit); } catch (error) { if (error.code === 'ENOENT') return 1; throw error; }",
     "(async () => { for (const item of items) visit(item); })();",
     "for (const item of items) new Promise((done) => done(visit(item)));",
     "for (const item of items) Promise.resolve().then(() => visit(item));",
@@ -48,6 +52,10 @@ LOSING = [
 PASSING_ON = [
     "try { items.forEach(visit); } catch (error) { throw new TypeError(error.message); }",
     "try { items.forEach(visit); } catch (error) { console.error(error); }",
+    "try { return visit(items); } catch (error) { if (error.code === 'ENOENT') return null; throw error; }",
+    "try { visit(items); } catch (error) { if (error?.code !== 'EEXIST' && error.code !== 'EPERM') throw error; }",
+    "Promise.resolve(items).then(visit).catch((error) => { if (error.code !== 'ENOENT') throw error; });",
+    "try { visit(items); } catch (error) { const { code } = error; if (code !== 'EPIPE') throw error; }",
     "try { items.forEach(visit); } catch (error) { if (error.code === 'DONE') throw Error('x'); else throw error; }",
     "try { items.forEach(visit); } catch (error) { const { name } = error; if (error !== 1) throw error; log(name); }",
     "for (let n = 0; ; n += 1) { try { return visit(n); } catch (error) { if (error.code !== 'AGAIN') throw error; } }",

@@ -6,6 +6,8 @@ one ends there, and passes without the assertion that follows.
 
 from __future__ import annotations
 
+import errno
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +29,10 @@ CONDITION_PARTS = ("binary_expression", "parenthesized_expression", "if_statemen
 IDENTIFIERS = ("identifier", "shorthand_property_identifier")
 NOTHING = ("nil", "null", "undefined")
 RECOVER = "recover()"
+
+SYSTEM_CODES = frozenset((*errno.errorcode.values(), "EAI_AGAIN", "ENOTFOUND"))
+"""Codes of failures of the operating system, such as `ENOENT`. A failure of an assertion has another one."""
+ERROR_CODE = re.compile(r"(?:\w+\??\.)?code")
 
 _FailureUse = Literal["asked", "compared with nothing", "thrown", "renamed", "ignored", "shown"]
 
@@ -137,6 +143,8 @@ def _classify(part: Node, body: Node, names: Counter[str]) -> tuple[_FailureUse,
         sign = get_text(above.child_by_field_name("operator"))
         if above.type == "throw_statement" or get_text(above.child_by_field_name("function")) == "panic":
             return "thrown", set()
+        if sign in COMPARISONS and _asks_for_system_code(above):
+            return "compared with nothing", set()
         if sign in COMPARISONS:
             sides = (above.child_by_field_name("left"), above.child_by_field_name("right"))
             is_empty = any(get_text(side) in NOTHING for side in sides)
@@ -150,6 +158,22 @@ def _classify(part: Node, body: Node, names: Counter[str]) -> tuple[_FailureUse,
             return ("asked" if above.type == "switch_statement" else "ignored"), set()
         node = above
     return "shown", set()
+
+
+def _asks_for_system_code(comparison: Node) -> bool:
+    """Return whether a comparison asks for a failure of the operating system: `error.code === "ENOENT"`.
+
+    The file must not give this code to failures of its own.
+    """
+    sides = [get_text(comparison.child_by_field_name(side)) for side in ("left", "right")]
+    codes = SYSTEM_CODES.intersection(side[1:-1] for side in sides)
+    if not codes or not any(ERROR_CODE.fullmatch(side) for side in sides):
+        return False
+    root = comparison
+    while root.parent is not None:
+        root = root.parent
+    given = rf"\bcode['\"\]]*\s*(?::|=(?!=))\s*['\"`](?:{'|'.join(codes)})\b"
+    return re.search(given, get_text(root)) is None
 
 
 def _classify_naming(holder: Node, node: Node) -> tuple[_FailureUse, set[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -60,7 +61,8 @@ class JavaScriptNames:
         declared: Names that the file declares: a local function `expect` is not the test runner's.
         functions: Names of functions that the file declares.
         assigned: Name -> the value that it is first declared with.
-        patching: Names of functions that change the properties of one of their parameters.
+        patching: Function that changes the properties of parameters -> their positions. A method has a dot before
+            its name.
     """
 
     def __init__(self, nodes: list[Node]) -> None:
@@ -72,8 +74,10 @@ class JavaScriptNames:
         }
         self.assigned: dict[str, Node] = {}
         self._aliases: dict[str, str] = {}
-        self.patching = {get_enclosing_function(node) for node in nodes if _changes_parameter(node)} - {""}
+        self.patching: dict[str, set[int]] = defaultdict(set)
         for node in nodes:
+            for function, position in _find_changed_parameter(node):
+                self.patching[function].add(position)
             if node.type == "import_statement":
                 self._add_import(node)
             elif node.type in VALUE_FIELDS:
@@ -163,22 +167,41 @@ def _get_copied(node: Node) -> Node | None:
     return parts[0].named_children[0] if is_copy else None
 
 
-def _changes_parameter(node: Node) -> bool:
-    """Return whether a node changes a property of what the function around it gets."""
+def _find_changed_parameter(node: Node) -> Iterator[tuple[str, int]]:
+    """Yield function and position of the parameter whose property a node changes, if the function has a name."""
     changed = None
     if node.type == "assignment_expression":
         changed = get_field(get_field(node, "left") or node, "object")
     elif node.type == "call_expression" and PATCHING_CALL.fullmatch(get_text(get_field(node, "function"))):
         changed = get_first_argument(node)
-    function = (
-        find_enclosing(node, FUNCTIONS) if changed is not None and changed.type == "identifier" else None
-    )
-    while function is not None and changed is not None:
-        parameters = get_field(function, "parameters", "parameter")
-        if parameters is not None and re.search(rf"\b{re.escape(get_text(changed))}\b", get_text(parameters)):
-            return True
+    if changed is None or changed.type != "identifier":
+        return
+    function = find_enclosing(node, FUNCTIONS)
+    while function is not None:
+        parameters = _list_parameters(function)
+        if get_text(changed) in parameters:
+            name = _name_function(function)
+            if name:
+                yield name, parameters.index(get_text(changed))
+            return
         function = find_enclosing(function, FUNCTIONS)
-    return False
+
+
+def _list_parameters(function: Node) -> list[str]:
+    """Return the parameters of a function in their order, each without its type and its default value."""
+    single, several = map(function.child_by_field_name, ("parameter", "parameters"))
+    given = several.named_children if several is not None else [single] if single is not None else []
+    return [get_text(get_field(part, "pattern", "left") or part) for part in given if part.type != "comment"]
+
+
+def _name_function(function: Node) -> str:
+    """Return the name by which a file calls a function, with a dot before that of a method; empty if it has none."""
+    if function.type == "method_definition":
+        return f".{get_text(function.child_by_field_name('name'))}"
+    name = function.child_by_field_name("name")
+    if name is None and function.parent is not None and function.parent.type == "variable_declarator":
+        name = function.parent.child_by_field_name("name")
+    return get_text(name)
 
 
 def get_enclosing_function(node: Node) -> str:

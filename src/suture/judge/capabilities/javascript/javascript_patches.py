@@ -42,10 +42,10 @@ def find_changed_argument(call: Node, function: str, names: JavaScriptNames) -> 
     """
     arguments = call.child_by_field_name("arguments")
     given = arguments.named_children if arguments is not None else []
-    if PATCHING_CALL.fullmatch(function):
-        given = given[:1]
-    elif function.rpartition(".")[2] not in names.patching:
-        return ""
+    # A method `set` of the file's own says nothing about its function `set`.
+    _, dot, name = function.rpartition(".")
+    positions = {0} if PATCHING_CALL.fullmatch(function) else names.patching.get(dot + name, set())
+    given = [argument for position, argument in enumerate(given) if position in positions]
     return next((get_text(argument) for argument in given if _is_built_in(argument, names)), "")
 
 
