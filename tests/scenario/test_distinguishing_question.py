@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
+from project_runs import add_healed_run
 from run_events import read_event_data, read_events
 from suture.api import (
     Choice,
@@ -21,10 +22,12 @@ from suture.api import (
     resume,
     verify,
 )
-from suture.core.ledger import find_run
+from suture.core.ledger import Ledger, RunFolder, find_run
+from suture.core.ledger.kinds import FoundRepair, ReviewAsked, SearchFinished
 from suture.core.records import Candidate
 from suture.core.settings import RepairSettings, Settings
 from suture.errors import UsageError
+from suture.loop.review.questions import load_review
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)  # the searches are slow on a busy machine
@@ -82,6 +85,19 @@ async def test_the_users_answer_decides_and_is_replayed(
     assert replayed.result.candidate == result.candidate
     replayed_answers = read_event_data(search_settings.paths.home, "user.answered", replayed.result.run_id)
     assert [answer["choice"] for answer in replayed_answers]
+
+
+@pytest.mark.parametrize(("recorded", "shown"), [(0, ()), (2, ()), (3, ("0", "2"))])
+def test_the_code_of_two_repairs_is_shown_only_if_both_are_recorded(
+    tmp_path: Path, recorded: int, shown: tuple[str, ...]
+) -> None:
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    repairs = tuple(FoundRepair(label=str(number), file="m.py", score=1.0) for number in range(recorded))
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append(SearchFinished(candidates_tried=9, repairs=repairs))
+    difference = DistinguishingInput(call="f(0)", answers={}, answers_by_repair=("1", "1", "2"))
+    question = ReviewAsked(key="k", stage="distinguish", distinguishing_input=difference)
+    assert tuple(change.label for change in load_review(run, question).changes) == shown
 
 
 @pytest.mark.heavy

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from interfaces.cli.conftest import Suture
 from suture.api import DistinguishingInput
 from suture.core.ledger.kinds import ComparedChange
-from suture.interfaces.cli.repair.review_command import ask_right_repair
+from suture.interfaces.cli.repair.review_command import ask_right_repair, difference_lines
+from suture.interfaces.narrative.rival_text import MAX_RIVAL_CODE_LINES
 
 DIFFERENCE = DistinguishingInput(
     call="joined(3, 2)",
@@ -53,6 +55,20 @@ async def test_the_question_is_asked_until_it_is_answered(
     assert "For joined(3, 2) they return:\n  1: 5\n     return a + b\n  2: 6\n" in output.err
     assert "l: later" in output.err
     assert output.err.count("Which is right") == typed.count("\n") + (typed == "what\n")
+
+
+def test_a_question_shows_where_two_long_changes_differ() -> None:
+    shared = "".join(f"+step({n})\n" for n in range(9))
+    changes = tuple(replace(change, diff=shared + change.diff) for change in CHANGES)
+    assert list(difference_lines(DIFFERENCE, changes)) == [
+        "  1: 5",
+        "     return a + b",
+        "  2: 6",
+        "     return a * b",
+        "  both add:",
+        *(f"     step({n})" for n in range(MAX_RIVAL_CODE_LINES)),
+    ]
+    assert list(difference_lines(DIFFERENCE, ())) == ["  1: 5", "  2: 6"]
 
 
 def test_ask_without_a_terminal_is_a_usage_error(suture: Suture, tmp_path: Path) -> None:

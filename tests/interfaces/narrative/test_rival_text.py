@@ -12,6 +12,7 @@ from suture.core.ledger.event import encode_payload
 from suture.core.ledger.kinds import Choice
 from suture.interfaces.narrative.event_text import render_payload
 from suture.interfaces.narrative.rival_text import (
+    MAX_RIVAL_CODE_LINES,
     answer_lines,
     comparison_lines,
     rival_lines,
@@ -55,6 +56,17 @@ def test_a_change_of_several_lines_has_a_line_for_each() -> None:
         "2:",
         "  x = 2",
         "  y = 2 / 2",
+    ]
+
+
+def test_only_a_few_lines_that_all_changes_add_are_shown() -> None:
+    shared = "".join(f"+step({n})\n" for n in range(9))
+    changes = tuple(kinds.ComparedChange(label="", diff=f"{shared}+x = {n}\n") for n in (1, 2))
+    assert list(comparison_lines(kinds.RepairUndetermined(changes=changes))) == [
+        "all of them:",
+        *(f"  step({n})" for n in range(MAX_RIVAL_CODE_LINES)),
+        "1 (this diff): x = 1",
+        "2: x = 2",
     ]
 
 

@@ -72,7 +72,12 @@ GENERIC_EVENTS = {"AdviceGiven", "PromptShrunk", "SearchSkipped"}
 
 @pytest.mark.parametrize("evidence", get_args(Evidence))
 def test_what_each_kind_of_evidence_is_worth_names_the_page_that_explains_it(evidence: Evidence) -> None:
-    assert wording.EVIDENCE_TEXTS[evidence].endswith("(docs/verdicts.md)")
+    assert wording.render_judge(evidence).endswith("(docs/verdicts.md)")
+
+
+@pytest.mark.parametrize("evidence", get_args(Evidence))
+def test_the_page_and_other_programs_are_told_no_file_that_they_may_not_have(evidence: Evidence) -> None:
+    assert "docs/" not in wording.EVIDENCE_TEXTS[evidence]
 
 
 def test_a_note_that_says_no_more_than_the_evidence_is_left_out() -> None:

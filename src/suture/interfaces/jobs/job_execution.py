@@ -50,7 +50,7 @@ async def execute_job(job: Job, flags: Mapping[str, object], started_s: float) -
         job: What to do.
         flags: Settings by dotted key.
         started_s: When the job's process was started, in seconds since the epoch. The time of a run counts from then,
-            as somebody who watches it sees it.
+            as somebody who watches it sees it, without the time in which its project is cloned.
     """
     settings = load_settings(Path.cwd(), flags).settings
     require_sandbox(settings)
@@ -158,8 +158,9 @@ async def _execute_write(job: Job, settings: Settings, started_s: float) -> JobE
 async def _execute_heal(
     job: Job, settings: Settings, flags: Mapping[str, object], started_s: float
 ) -> JobEnd:
-    request = job.request
+    request, before_s = job.request, time.time()
     project = await asyncio.to_thread(locate_project, request, settings, job.run)
+    started_s += time.time() - before_s  # a clone may take minutes, which the run's budget does not pay for
     settings = load_settings(project, flags).settings  # with those of the project, so they are checked again
     require_sandbox(settings)
     options = HealOptions(

@@ -25,7 +25,7 @@ from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.rival_text import rival_lines, undetermined_sentence
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_capability, render_verdict_notes
+from suture.interfaces.narrative.wording import render_capability, render_judge, render_verdict_notes
 from suture.project.python_source.parsing import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
@@ -269,7 +269,7 @@ def _verification_lines(result: Result) -> Iterator[str]:
         return
     total = len(verdict.passed) + len(verdict.failed)
     if result.ok:
-        yield f"{total} of {total} checks pass; judged by {EVIDENCE_TEXTS[verdict.evidence]}"
+        yield f"{total} of {total} checks pass; {render_judge(verdict.evidence)}"
     else:
         yield from failing_lines(verdict)
     warned_of = ("passed_once", "flaky_tests") if result.warnings else ()

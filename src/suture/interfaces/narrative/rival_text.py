@@ -8,7 +8,7 @@ from suture.core.ledger import RunFolder, kinds, last_payload, read_ledger, sele
 from suture.core.records import Result
 
 MAX_RIVAL_CODE_LINES = 3
-"""How many lines of each change are shown. Chosen by judgement; not measured."""
+"""How many lines of each change, and of what all of them add, are shown. Chosen by judgement; not measured."""
 
 
 def undetermined_sentence(undetermined: kinds.RepairUndetermined, passing: str) -> str:
@@ -53,21 +53,19 @@ def comparison_lines(undetermined: kinds.RepairUndetermined) -> Iterator[str]:
     """
     if len(undetermined.changes) < 2:
         return
-    texts = [added_lines(change) for change in undetermined.changes]
-    shared = [line for line in texts[0] if all(line in lines for lines in texts)]
+    shared, own_by_change = split_added_lines(undetermined.changes)
     if shared:
         yield "all of them:"
         yield from (f"  {line}" for line in shared)
-    for number, (change, lines) in enumerate(zip(undetermined.changes, texts, strict=True), 1):
+    for number, own in enumerate(own_by_change, 1):
         name = "1 (this diff)" if number == 1 else str(number)
-        own = [line for line in lines if line not in shared][:MAX_RIVAL_CODE_LINES] or [change.label]
         if len(own) == 1:
             yield f"{name}: {own[0]}"
         else:
             yield f"{name}:"
             yield from (f"  {line}" for line in own)
-    if undetermined.count > len(texts):
-        yield f"and {undetermined.count - len(texts)} more"
+    if more := undetermined.count - len(undetermined.changes):
+        yield f"and {more} more"
     for call in undetermined.calls:
         yield from answer_lines(call)
 
@@ -91,7 +89,18 @@ def _join(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def added_lines(change: kinds.ComparedChange) -> list[str]:
+def split_added_lines(changes: Sequence[kinds.ComparedChange]) -> tuple[list[str], list[list[str]]]:
+    """Return some lines of code that all changes add, and some that each of them adds, or its label if it has none."""
+    texts = [_added_lines(change) for change in changes]
+    shared = [line for line in texts[0] if all(line in lines for lines in texts)] if texts else []
+    own_by_change = [
+        [line for line in lines if line not in shared][:MAX_RIVAL_CODE_LINES] or [change.label]
+        for change, lines in zip(changes, texts, strict=True)
+    ]
+    return shared[:MAX_RIVAL_CODE_LINES], own_by_change
+
+
+def _added_lines(change: kinds.ComparedChange) -> list[str]:
     """Return the lines of code that a change adds, without their indentation."""
     lines = (line[1:].strip() for line in change.diff.splitlines() if line.startswith("+"))
     return [line for line in lines if line and not line.startswith("++ ")]

@@ -34,7 +34,7 @@ from suture.interfaces.narrative.event_text import counterexample_lines, render_
 from suture.interfaces.narrative.plain_text import join_lines, render_label
 from suture.interfaces.narrative.rival_text import comparison_lines
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_notes
+from suture.interfaces.narrative.wording import render_judge, render_verdict_notes
 from suture.project.workspace import unified_diff
 
 MAX_COUNTEREXAMPLES = 5
@@ -239,7 +239,7 @@ def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote | Evidence]) -
     yield from (f"note: {note}" for note in notes)
     shown_notes.update(verdict.notes)
     if verdict.all_passed and verdict.evidence not in shown_notes:
-        yield f"judged by {EVIDENCE_TEXTS[verdict.evidence]}"
+        yield render_judge(verdict.evidence)
         shown_notes.add(verdict.evidence)
 
 

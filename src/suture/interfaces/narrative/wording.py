@@ -33,12 +33,11 @@ OUTCOME_TEXTS: dict[Outcome, str] = {
     "cancelled": "Cancelled",
 }
 EVIDENCE_TEXTS: dict[Evidence, str] = {
-    "split": "a process that never loads the code under test (docs/verdicts.md)",
-    "nonce": "the test runner's signed report, which only code written to deceive can fake, so read the diff "
-    "(docs/verdicts.md)",
+    "split": "a process that never loads the code under test",
+    "nonce": "the test runner's signed report, which only code written to deceive can fake, so read the diff",
     "report": "the test runner's report and exit status, which code that prints such a report can fake, so read "
-    "the diff (docs/verdicts.md)",
-    "exit_status": "the exit status alone, so code that ends the command with 0 passes too (docs/verdicts.md)",
+    "the diff",
+    "exit_status": "the exit status alone, so code that ends the command with 0 passes too",
 }
 """What decided, and what it is worth, by the kind of evidence."""
 MOVE_TEXTS: dict[MoveKind, str] = {
@@ -118,6 +117,11 @@ CAPABILITY_TEXTS: dict[CapabilityCode, str] = {
 """What a change newly does that could make wrong code pass (see docs/verdicts.md)."""
 MAX_NOTE_SUBJECTS = 10
 """Subjects of a note that its text lists."""
+
+
+def render_judge(evidence: Evidence) -> str:
+    """Return what decided, and where more about it can be read, for the terminal."""
+    return f"judged by {EVIDENCE_TEXTS[evidence]} (docs/verdicts.md)"
 
 
 def render_verdict_notes(notes: Iterable[VerdictNote]) -> list[str]:

@@ -204,13 +204,15 @@ def load_review(folder: RunFolder, question: ReviewAsked) -> Review:
 def _find_compared_changes(
     folder: RunFolder, difference: DistinguishingInput | None
 ) -> tuple[ComparedChange, ...]:
-    """Return the two repairs of the last search that differ on an input; none if there was no question about one."""
+    """Return the two repairs of the last search that differ on an input; none if either is not recorded."""
     search = last_payload(read_ledger(folder.ledger_path).events, SearchFinished) if difference else None
     if difference is None or search is None:
         return ()
     # The answers of the question are that of the first repair, and the first one that differs from it.
     positions = [difference.answers_by_repair.index(answer) for answer in difference.answer_pair]
-    found = [search.repairs[position] for position in positions if position < len(search.repairs)]
+    if max(positions) >= len(search.repairs):
+        return ()
+    found = [search.repairs[position] for position in positions]
     return tuple(ComparedChange(label=repair.label, diff=repair.diff) for repair in found)
 
 

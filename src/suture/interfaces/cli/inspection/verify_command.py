@@ -99,9 +99,9 @@ def verify(
 
 def _print_accepted(certificate: Certificate, threshold: float) -> None:
     """Print what an accepted certificate claims, and what decided."""
-    from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+    from suture.interfaces.narrative.wording import render_judge
 
-    print_text_line(f"judged by {EVIDENCE_TEXTS[certificate.evidence]}")
+    print_text_line(render_judge(certificate.evidence))
     _print_claims(unverifiable_claims(certificate))
     deciding, others = split_checks(certificate, threshold)
     for check in others:
@@ -120,10 +120,10 @@ def _print_accepted(certificate: Certificate, threshold: float) -> None:
 def _print_confirmed(certificate: JudgementCertificate) -> None:
     """Print what a confirmed judgement claims, and its verdict."""
     from suture.interfaces.narrative.judgement_text import render_headline
-    from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+    from suture.interfaces.narrative.wording import render_judge
 
     if certificate.judgement.evidence is not None:
-        print_text_line(f"judged by {EVIDENCE_TEXTS[certificate.judgement.evidence]}")
+        print_text_line(render_judge(certificate.judgement.evidence))
     _print_claims(unverifiable_judgement_claims(certificate))
     if certificate.source_roots:
         print_text_line(f"imports   start at {', '.join(certificate.source_roots)}")

@@ -290,13 +290,18 @@ async def ask_right_repair(
 
 
 def difference_lines(difference: DistinguishingInput, changes: Sequence[ComparedChange]) -> Iterator[str]:
-    """Yield what two repairs answer, each with the code that it adds."""
-    from suture.interfaces.narrative.rival_text import added_lines
+    """Yield what two repairs answer, each with the code that only it adds, then the code that both add."""
+    from suture.interfaces.narrative.rival_text import split_added_lines
 
-    for number, (answer, change) in enumerate(zip_longest(difference.answer_pair, changes), 1):
+    shared, own_by_change = split_added_lines(changes)
+    for number, (answer, own) in enumerate(
+        zip_longest(difference.answer_pair, own_by_change, fillvalue=()), 1
+    ):
         yield f"  {number}: {answer}"
-        for line in (added_lines(change) or [change.label]) if change is not None else ():
-            yield f"     {line}"
+        yield from (f"     {line}" for line in own)
+    if shared:
+        yield "  both add:"
+        yield from (f"     {line}" for line in shared)
 
 
 def edit_text(text: str, path: str) -> str | None:
