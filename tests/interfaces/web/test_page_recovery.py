@@ -51,13 +51,37 @@ def test_a_page_is_read_again_until_the_server_is_back(
     methods = drop_requests(page, r"/v1/")
     page.evaluate(f"location.hash = '#{path}'")
     expect(page.get_by_text(AWAY)).to_be_visible()
-    page.wait_for_function("() => true")
     while len(methods) < 2:
         page.wait_for_timeout(100)
     page.unroute(re.compile(r"/v1/"))
     expect(page.get_by_text(AWAY)).to_be_hidden()
     expect(page.get_by_role("heading", name=heading)).to_be_visible()
     expect(page.locator("main .loading")).to_have_count(0)
+
+
+def test_an_error_without_a_remedy_has_no_second_paragraph(browser_page: BrowserPage) -> None:
+    page = browser_page.visit("/new")
+    problem = {"detail": "the disk is full", "remedy": "", "fault": "StorageError"}
+    page.route(re.compile(r"/v1/runs$"), lambda route: route.fulfill(status=500, json=problem))
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_role("alert").get_by_text("The disk is full.")).to_be_visible()
+    expect(page.get_by_role("alert").locator("p")).to_have_count(0)
+
+
+def test_a_finding_that_begins_with_a_name_keeps_its_first_letter(browser_page: BrowserPage) -> None:
+    finding = {"severity": "remark", "path": "shop.py", "line": 1, "sentence": "requests, flask"}
+    report = {
+        "path": "/shop",
+        "outcome": "accepted_with_remarks",
+        "headline": "",
+        "facts": {"Guard": "nothing has changed"},
+        "judgement": {"findings": [finding]},
+    }
+    page = browser_page.visit("/new")
+    page.route(re.compile(r"/v1/judgements/"), lambda route: route.fulfill(json=report))
+    browser_page.visit("/judge/20260101-000000000-abcdef")
+    expect(page.locator(".findings")).to_contain_text("requests, flask.")
+    expect(page.locator(".facts")).to_contain_text("Nothing has changed.")
 
 
 def test_an_action_is_not_repeated_and_can_be_tried_again(browser_page: BrowserPage) -> None:

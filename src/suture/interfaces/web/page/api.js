@@ -17,17 +17,17 @@ const ADVICE = {
   RunBusy: "Wait until its other job has ended.",
 };
 
+// For texts that can begin with a name, such as that of a test, whose first letter must stay as it is.
+export const withFullStop = (text) => (!text || /[.!?:`]$/.test(text) ? text : `${text}.`);
+
 // Messages of errors begin in lower case, because the command line shows them after a prefix.
-export function sentence(text) {
-  const begun = text.replace(/^[a-z]+(?=[\s,;:])/, (word) => word[0].toUpperCase() + word.slice(1));
-  return /[.!?:`]$/.test(begun) ? begun : `${begun}.`;
-}
+export const sentence = (text) => withFullStop(text.replace(/^[a-z]+(?=[\s,;:])/, (word) => word[0].toUpperCase() + word.slice(1)));
 
 export class Problem extends Error {
   constructor(status, plain) {
     super(sentence(plain.detail || plain.title || `the server responded with status ${status}`));
     this.status = status;
-    this.advice = plain.advice || ADVICE[plain.fault] || (ABOUT_MACHINE.has(plain.fault) ? sentence(plain.remedy) : "");
+    this.advice = plain.advice || ADVICE[plain.fault] || (ABOUT_MACHINE.has(plain.fault) ? sentence(plain.remedy || "") : "");
   }
 }
 
@@ -85,10 +85,14 @@ async function read(path, signal, as) {
 // A response that breaks off is a TypeError.
 const isInterruption = (fault) => fault.status === 0 || fault instanceof TypeError;
 
+// Waits before something is read again, unless the page is left.
 async function pause(reading, wait, signal) {
   interrupted.add(reading);
   showConnection();
-  await new Promise((resolve) => setTimeout(resolve, wait));
+  await new Promise((resolve) => {
+    setTimeout(resolve, wait);
+    signal?.addEventListener("abort", resolve, { once: true });
+  });
   signal?.throwIfAborted();
 }
 

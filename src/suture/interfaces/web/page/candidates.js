@@ -1,6 +1,6 @@
 // Candidates: their lineage, the difference between any two of them, and their test results.
 
-import { get, sentence, text } from "./api.js";
+import { get, text, withFullStop } from "./api.js";
 import { code, el, field, fill, note, reloadable, svg, table } from "./dom.js";
 import { diffView } from "./diff.js";
 import { candidateChoice, factView, hasRun, nothingYet, drawIfChanged } from "./panel.js";
@@ -119,7 +119,7 @@ function verdictView(verdict) {
   return [
     table("All tests, failing ones first", ["test", "outcome", ...(isMixed ? ["origin"] : [])], rows),
     el("p", { class: "hint" }, `Decided by ${verdict.evidence_text}.`),
-    verdict.notes.map((remark) => note(sentence(remark), "hint")),
+    verdict.notes.map((remark) => note(withFullStop(remark), "hint")),
     verdict.output ? el("details", {}, el("summary", {}, "Test output"), code(verdict.output, "Test output")) : null,
   ];
 }

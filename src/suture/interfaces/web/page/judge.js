@@ -1,6 +1,6 @@
 // The form that judges a change of a project, whoever made it, and the verdict.
 
-import { get, postJudgement, sentence } from "./api.js";
+import { get, postJudgement, sentence, withFullStop } from "./api.js";
 import { el, elapsed, fault, field, fill, note, segments } from "./dom.js";
 import { projectChooser } from "./projects.js";
 
@@ -78,7 +78,7 @@ function progressView(signal) {
 
 function verdictView(report) {
   const findings = report.judgement.findings.map((one) => el("li", { class: SEVERITY[one.severity] },
-    one.path ? el("code", {}, `${one.path}${one.line ? `:${one.line}` : ""}`) : null, el("span", {}, sentence(one.sentence))));
+    one.path ? el("code", {}, `${one.path}${one.line ? `:${one.line}` : ""}`) : null, el("span", {}, withFullStop(one.sentence))));
   const [kind, verdict] = VERDICTS[report.outcome];
   // The headline has the gravest finding, which the list names with its place.
   const isMore = !findings.length && report.headline.replace(/\.$/, "") !== verdict;
