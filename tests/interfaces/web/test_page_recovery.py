@@ -157,3 +157,15 @@ def test_a_stop_by_the_user_is_no_fault(browser_page: BrowserPage, server: Serve
     expect(page.locator(".head .main")).to_have_count(1)
     expect(page.locator(".head .main")).to_have_text("Resume")
     assert all(row["title"] for row in server.get("/v1/runs").json()["runs"])
+
+
+def test_a_page_that_was_left_does_not_say_that_the_server_is_away(browser_page: BrowserPage) -> None:
+    page = browser_page.visit("/judge")
+    methods = drop_requests(page, r"/v1/metrics")
+    page.evaluate("location.hash = '#/totals'")
+    while len(methods) < 3:  # the next wait takes 4 s
+        page.wait_for_timeout(100)
+    expect(page.get_by_text(AWAY)).to_be_visible()
+    page.evaluate("location.hash = '#/new'")
+    expect(page.get_by_role("heading", name="New run")).to_be_visible()
+    expect(page.get_by_text(AWAY)).to_be_hidden(timeout=2_000)
