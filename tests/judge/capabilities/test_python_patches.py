@@ -157,6 +157,8 @@ HONEST = [
     "    socket.setdefaulttimeout(old)",
     "from contextlib import contextmanager\nfrom decimal import localcontext\n@contextmanager\ndef g():\n"
     "    with localcontext() as c:\n        c.prec = 9\n        yield c",
+    "from contextlib import contextmanager\nfrom decimal import localcontext\ndef make():\n    @contextmanager\n"
+    "    def g():\n        with localcontext() as c:\n            yield c\n    return g",
     "class A:\n    def g(self, **n):\n        vars(self).update(n)\n        self.__dict__ |= n\nA().g(a=1)",
     "def g(m):\n    return {k: v for k, v in vars(m).items()}\nx = g(math)",
     "def g(kind, name):\n    setattr(kind, name, 1)\nclass A: pass\ng(A, 'size')",

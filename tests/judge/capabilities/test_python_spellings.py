@@ -171,6 +171,22 @@ REACHING = [
     ("computes_names", "x = lambda n, kind: getattr(n, '__{kind}__'.format(kind=kind))"),
     ("computes_names", "x = lambda n: f(n).__loader__"),
     (
+        "computes_names",
+        "def g(n, k):\n    name = f'__{k}__'\n    return hasattr(n, name) and delattr(n, name)",
+    ),
+    ("computes_names", "def look(n, name):\n    return getattr(n, name)\nx = lambda k: look(f, f'__{k}__')"),
+    ("computes_names", "def name(k):\n    return f'__{k}__'\nx = lambda n, k: getattr(n, name(k))"),
+    (
+        "computes_names",
+        "def g(n, k):\n    for name in [f'__{k}__']:\n        n = getattr(n, name)\n    return n",
+    ),
+    ("computes_names", "x = lambda k: type('A', (), {f'__{k}__': f})"),
+    (
+        "computes_names",
+        "def g(k):\n    names = {}\n    names[f'__{k}__'] = f\n    return type('A', (), names)",
+    ),
+    ("computes_names", "def g(n, k):\n    text = '{0.__' + k + '__}'\n    return text.format(n)"),
+    (
         "inspects_callers",
         "import inspect\nx = lambda n: [v for _, v in inspect.getmembers(n) if isinstance(v, dict)]",
     ),
@@ -182,11 +198,25 @@ REACHING = [
     ("inspects_callers", "look = lambda n, *, kind: getattr(n, f'f_{kind}')\nx = look(f, kind='back')"),
     ("inspects_callers", "x = [getattr(f, '__' + kind) for kind in ('globals__', 'code__')]"),
     ("computes_names", "import pickle\nx = lambda n: pickle.loads(n)"),
+    ("computes_names", "import pickle\nx = lambda n: pickle.loads(n.dumps())"),
+    ("computes_names", "import json\nimport pickle\nx = lambda n: pickle.loads(json.dumps(n))"),
+    ("computes_names", "def g(n, k):\n    return n.a\n" + "\n".join(f"g(f, 'a{i}')" for i in range(401))),
     ("computes_names", "from pickle import Unpickler as R\nx = lambda n: R(n).load()"),
     ("computes_names", "import shelve\nx = lambda n: shelve.open(n)['a']"),
     ("computes_names", "import yaml\nx = lambda n: yaml.load(n, yaml.UnsafeLoader)"),
     ("computes_names", "import numpy as np\nx = lambda n: np.load(n, allow_pickle=True)"),
     ("computes_names", "import dill\nx = list(map(dill.loads, []))"),
+    (
+        "computes_names",
+        "import logging.config as c\nc.dictConfig({'filters': {'a': {'()': 'builtins.exec'}}})",
+    ),
+    (
+        "computes_names",
+        "import logging.config as c\nx = lambda n: c.dictConfig({'filters': {'a': {'()': n}}})",
+    ),
+    ("computes_names", "import logging.config as c\nx = lambda n: c.dictConfig(json.load(n))"),
+    ("computes_names", "import logging.config as c\nc.fileConfig('logging.ini')"),
+    ("inspects_callers", "import inspect\nx = dict(inspect.getmembers(json))"),
     ("computes_names", "import logging.config as c\ndef g(n):\n    c.dictConfig(n)"),
 ]
 HONEST = [
@@ -199,10 +229,25 @@ HONEST = [
     "import re\nx = re.compile('a')",
     "import ast\nx = ast.literal_eval('1')",
     "import pickle\nx = lambda n: pickle.loads(pickle.dumps(n))",
+    "import dill\nx = lambda n: dill.loads(dill.dumps(n))",
+    "def g(n, k):\n    return n.a\n" + "\n".join(f"g(f, 'a{i}')" for i in range(399)),
     "x = lambda n, name: getattr(n, f'on_{name}')",
     "def g(n, name):\n    return getattr(n, name)\nx = g(json, 'dumps')",
     "def g(key, value):\n    return f'{key}__{value}', f'a {key} of __main__', '__%s' % key",
+    "x = lambda text: f'__{text}__'",
+    "x = lambda t, k, v: t.replace(f'__{k}__', v)",
+    "x = lambda kind, day: f'__{kind}_{day}__.csv'",
+    "def g(rows, k):\n    rows['__%s__' % k] = 1\n    return {f'__{k}__': rows}",
+    "def g(n, k):\n    text = f'__{k}__'\n    return text, getattr(n, k)",
     "import inspect\nx = inspect.getmembers(json, inspect.isfunction)",
+    "import inspect\nclass A:\n    def g(self):\n        return dict(inspect.getmembers(self))\n"
+    "x = inspect.getmembers(A)",
+    "import logging.config as c\nfrom django.conf import settings\nc.dictConfig(settings.LOGGING)",
+    "from logging.config import dictConfig\ndef g(level):\n    dictConfig({'version': 1, 'root': {'level': level},\n"
+    "        'filters': {'a': {'()': 'django.utils.log.RequireDebugFalse'}}, 'handlers': {'b': {\n"
+    "        'class': 'logging.StreamHandler', 'stream': 'ext://sys.stdout', 'filters': ['a']}}})",
+    "import logging.config\nCONFIG = {'version': 1, 'loggers': {'': {'level': 'INFO'}}}\n"
+    "def g():\n    logging.config.dictConfig(CONFIG)",
     "import yaml\nx = lambda text: yaml.load(text, Loader=yaml.SafeLoader)",
     "for name in ('dumps', 'loads'):\n    x = getattr(f(1), name)",
     "import types\nx = lambda n: isinstance(n, types.FunctionType)",
@@ -258,6 +303,7 @@ def test_ordinary_names_and_files_are_not_reported(change: str) -> None:
         "x = f" + "(1)" * 90,
         "x = " + "f(" * 80 + ")" * 80,
         "x = x + 'a'",
+        "def g(n):\n    return n\nx = g(f(" + "+".join(["n"] * 1500) + "))",
     ],
 )
 def test_constants_are_computed_with_little_work(change: str) -> None:

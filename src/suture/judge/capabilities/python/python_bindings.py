@@ -26,6 +26,7 @@ class BoundBodies:
 
     Attributes:
         copies: All nodes of the copies that differ from the original nodes.
+        is_full: Whether there are more bodies than are copied, so that some are not searched.
     """
 
     def __init__(self, tree: ast.Module, names: ModuleNames) -> None:
@@ -39,6 +40,7 @@ class BoundBodies:
                 self._functions[name].append(value)
         self._done: set[tuple[ast.AST, str]] = set()
         self.copies: set[ast.AST] = set()
+        self.is_full = False
 
     def bind(self, node: ast.AST, local_names: Collection[str]) -> Iterator[ast.AST]:
         """Yield a copy of each body that a call or a loop runs with values that tell something.
@@ -98,17 +100,21 @@ class BoundBodies:
     def _copy(
         self, body: ast.AST, values: Mapping[str, ast.expr], local_names: Collection[str], *, is_copy: bool
     ) -> Iterator[ast.AST]:
-        simplified = {
-            name: self._simplify(value, local_names, is_copy=is_copy) for name, value in values.items()
-        }
-        values = {name: value for name, value in simplified.items() if value is not None}
-        key = body, repr([(name, ast.dump(value)) for name, value in values.items()])
-        if values and key not in self._done and len(self._done) < MAX_BOUND_BODIES:
+        with suppress(RecursionError):  # thousands of operators in one expression
+            simplified = {
+                name: self._simplify(value, local_names, is_copy=is_copy) for name, value in values.items()
+            }
+            values = {name: value for name, value in simplified.items() if value is not None}
+            key = body, repr([(name, ast.dump(value)) for name, value in values.items()])
+            if not values or key in self._done:
+                return
+            if len(self._done) == MAX_BOUND_BODIES:
+                self.is_full = True
+                return
             self._done.add(key)
-            with suppress(RecursionError):  # thousands of operators in one expression
-                copy = self._replace(body, values)
-                if copy is not body:
-                    yield copy
+            copy = self._replace(body, values)
+            if copy is not body:
+                yield copy
 
     def _simplify(self, value: ast.expr, local_names: Collection[str], *, is_copy: bool) -> ast.expr | None:
         """Return a value if it says which object, or which name, a body deals with; a text as a literal.

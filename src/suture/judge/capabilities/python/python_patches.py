@@ -275,11 +275,22 @@ def _find_held_settings(
     decorators = map(ast.unparse, function.decorator_list)
     if any("contextmanager" in text or "fixture" in text for text in decorators):
         return
-    for node in ast.walk(function):
+    for node in _walk_own(function):
         if isinstance(node, ast.With) and any(
-            isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node)
+            isinstance(part, ast.Yield | ast.YieldFrom) for part in _walk_own(node)
         ):
             yield from _find_temporary([item.context_expr for item in node.items], names)
+
+
+def _walk_own(root: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and the nodes below it, without those of functions inside of it."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [
+            child for child in ast.iter_child_nodes(node) if not isinstance(child, (*FUNCTIONS, ast.Lambda))
+        ]
 
 
 def _changes_context(function: ast.expr, place: Place, names: ModuleNames) -> bool:

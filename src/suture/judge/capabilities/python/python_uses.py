@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from suture.judge.capabilities.python.python_bindings import BoundBodies
 from suture.judge.capabilities.python.python_class_hooks import ClassKinds
 from suture.judge.capabilities.python.python_classes import find_class_uses
 from suture.judge.capabilities.python.python_comparisons import find_kept_state, find_loose_comparisons
-from suture.judge.capabilities.python.python_composed_names import find_composed_names
+from suture.judge.capabilities.python.python_composed_names import ComposedNames
 from suture.judge.capabilities.python.python_patches import (
     MOCK_NAME,
     Place,
@@ -137,9 +138,16 @@ STORED_OBJECTS = re.compile(
     r"|yaml\.(?:full_load|unsafe_load|(?:C|C?Full|C?Unsafe)?Loader)\w*|pandas\.read_pickle"
 )
 """The name of a function or class that reads stored data, which may name any function or module."""
+WRITTEN_OBJECTS = re.compile(r"(?:_?c?[pP]ickle|dill|cloudpickle)\.dumps")
+"""The name of a function that writes what these read."""
 REVEALING_OPTIONS = ("stack_info", "capture_locals")
 """Options of functions of `logging` and `traceback` that record callers or their variables."""
 MEMBER_LISTS = ("inspect.getmembers", "inspect.getmembers_static")
+OWN_OBJECTS = ("self", "cls", "type(self)", "self.__class__")
+OWN_MODULES = ("sys.modules[__name__]",)
+LOGGING_CONFIGS = ("logging.config.dictConfig", "logging.config.fileConfig")
+CONFIG_SETTINGS = ("level", "format", "datefmt", "filename", "maxBytes", "backupCount", "propagate")
+"""Entries of a configuration of logging by which no object is found."""
 CODE_KINDS = ("inspect.isframe", "inspect.iscode", "inspect.istraceback")
 TEXT_RUNNERS = ("timeit.timeit", "timeit.repeat", "timeit.Timer")
 """Functions that run their first argument if it is a text."""
@@ -213,14 +221,14 @@ def find_python_uses(path: str, text: str, imported: Iterable[ast.ClassDef] = ()
         *find_class_uses(tree, names, imported),
         *find_kept_state(tree, names),
     ]
-    kinds = ClassKinds(tree, names, imported)
+    kinds, composed = ClassKinds(tree, names, imported), ComposedNames(tree, names)
     # A stack instead of recursion: a long chain of operators nests deeper than Python's stack.
     top, bodies = Place(path=path, is_entry=path.endswith("__main__.py")), BoundBodies(tree, names)
     nodes: list[tuple[ast.AST, Place]] = [(tree, top)]
     while nodes:
         node, place = nodes.pop()
         is_copy = node in bodies.copies
-        found = [*_find_node_uses(node, place, names), *kinds.find_uses(node)]
+        found = [*_find_node_uses(node, place, names), *kinds.find_uses(node), *composed.find_uses(node)]
         uses += (use for use in found if not is_copy or use.code in PASSED_CODES)
         restored, stacks = list_restored_settings(node, names), list_stacks(node)
         if restored or stacks:
@@ -232,6 +240,8 @@ def find_python_uses(path: str, text: str, imported: Iterable[ast.ClassDef] = ()
         )
         for body in bodies.bind(node, place.local_names):
             nodes.append((body, top if isinstance(node, ast.Call) else place))
+    if bodies.is_full:  # calls without effect may hide the others
+        uses.append(Use(code="computes_names", name="calls", line=1, key="calls"))
     return uses
 
 
@@ -297,7 +307,6 @@ def _find_node_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator
     else:
         yield from _find_operator_uses(node, place, names)
     yield from _find_pattern_uses(node, names)
-    yield from find_composed_names(node, names)
     yield from _find_stored_objects(node, names)
     yield from _find_module_value_uses(node, names)
     yield from find_passed_setters(node, names)
@@ -326,7 +335,7 @@ def _find_stored_objects(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
         if isinstance(value, ast.Name | ast.Attribute) and STORED_OBJECTS.fullmatch(names.resolve(value)):
             name = names.resolve(value)
             data = node.args[0] if isinstance(node, ast.Call) and node.args else None
-            if not (isinstance(data, ast.Call) and names.resolve(data.func).endswith(".dumps")):
+            if not (isinstance(data, ast.Call) and WRITTEN_OBJECTS.fullmatch(names.resolve(data.func))):
                 yield Use(code="computes_names", name=name, line=value.lineno, key="stored objects")
 
 
@@ -485,9 +494,10 @@ def _find_runner_uses(node: ast.Call, place: Place, names: ModuleNames) -> Itera
         yield Use(code="computes_names", name=name, line=line, key=name)
     elif name in ("doctest.testmod", "doctest.testfile") and not place.is_entry:
         yield Use(code="imports_test_machinery", name=name, line=line, key=name)
-    elif name in ("logging.config.dictConfig", "logging.config.fileConfig") and not place.is_entry:
-        yield Use(code="computes_names", name=name, line=line, key=name)
-    elif name in MEMBER_LISTS and not _lists_one_kind(node, names):
+    elif name in LOGGING_CONFIGS and not place.is_entry:
+        if name == "logging.config.fileConfig" or not _is_plain_config(node, names):
+            yield Use(code="computes_names", name=name, line=line, key=name)
+    elif name in MEMBER_LISTS and not _lists_one_kind(node, names) and not _lists_own(node, names):
         yield Use(code="inspects_callers", name=name, line=line, key="")
     for word in node.keywords:
         is_off = isinstance(word.value, ast.Constant) and not word.value.value
@@ -501,6 +511,47 @@ def _lists_one_kind(node: ast.Call, names: ModuleNames) -> bool:
     """Return whether only functions, classes or the like of an object are listed, and not its global variables."""
     kinds = [*node.args[1:], *(word.value for word in node.keywords)]
     return any(name.startswith("inspect.is") and name not in CODE_KINDS for name in map(names.resolve, kinds))
+
+
+def _lists_own(node: ast.Call, names: ModuleNames) -> bool:
+    """Return whether the members of an object, class or module of the file itself are listed."""
+    listed = node.args[0] if node.args else None
+    text = ast.unparse(listed) if listed is not None else ""
+    is_object = text in OWN_OBJECTS or text in OWN_MODULES
+    return is_object or (isinstance(listed, ast.Name) and listed.id in names.functions)
+
+
+def _is_plain_config(node: ast.Call, names: ModuleNames) -> bool:
+    """Return whether a configuration of logging is in the text or imported, and makes nothing of another library.
+
+    Its texts may name any function, which is called with arguments of the configuration.
+    """
+    config = node.args[0] if node.args else next((word.value for word in node.keywords), None)
+    if isinstance(config, ast.Name) and config.id in names.assigned:
+        config = names.assigned[config.id]
+    if not isinstance(config, ast.Dict):
+        return isinstance(config, ast.Name | ast.Attribute) and names.is_imported(config)
+    for part in ast.walk(config):
+        if isinstance(part, ast.Dict) and not all(map(_is_plain_entry, part.keys, part.values)):
+            return False
+    texts = [part.value for part in ast.walk(config) if isinstance(part, ast.Constant)]
+    return all(_is_plain_text(text) for text in texts if isinstance(text, str))
+
+
+def _is_plain_entry(key: ast.expr | None, value: ast.expr) -> bool:
+    """Return whether an entry of a configuration has a visible value, or only sets a level, a format or a file."""
+    if isinstance(value, ast.Constant | ast.Dict | ast.List | ast.Tuple):
+        return key is not None
+    return isinstance(key, ast.Constant) and key.value in CONFIG_SETTINGS
+
+
+def _is_plain_text(text: str) -> bool:
+    """Return whether a text of a configuration names no function or object of a library except for `logging`."""
+    name = text.removeprefix("ext://")
+    module = name.partition(".")[0]
+    is_path = re.fullmatch(r"\w+(?:\.\w+)+", name) is not None
+    is_library = module in sys.stdlib_module_names or module in MODULE_CODES
+    return not (is_path and is_library) or module == "logging" or name in ("sys.stdout", "sys.stderr")
 
 
 def _find_exit_uses(name: str, line: int, place: Place) -> Iterator[Use]:
