@@ -89,7 +89,7 @@ def test_an_accepted_test_is_part_of_the_certificate_and_the_replay(
     assert suture("apply", "last", cwd=project).returncode == 0
 
     verification = suture("verify", "last", "--project", ".", cwd=project)
-    assert (verification.returncode, f"accepted tests: {TEST_PATH}" in verification.stdout) == (0, True), (
+    assert (verification.returncode, f"a person accepted: {TEST_PATH}" in verification.stdout) == (0, True), (
         verification.stdout
     )
 
