@@ -30,7 +30,7 @@ UNDETERMINED = kinds.RepairUndetermined(
         for text in ("(a + b) / 3", "(a + c) / 2")
     ),
     calls=(kinds.ComparedCall(call="median([1, 2])", before=CRASH, answers=(CRASH, "1.5")),),
-    total=9,
+    count=9,
 )
 
 
@@ -49,7 +49,7 @@ def test_a_line_that_all_changes_add_is_shown_once_and_a_division_is_not_a_separ
 
 def test_a_change_of_several_lines_has_a_line_for_each() -> None:
     changes = tuple(kinds.ComparedChange(label="", diff=f"+x = {n}\n+y = {n} / 2\n") for n in (1, 2))
-    assert list(comparison_lines(kinds.RepairUndetermined(changes=changes))) == [
+    assert list(comparison_lines(kinds.RepairUndetermined(changes=changes, count=2))) == [
         "1 (this diff):",
         "  x = 1",
         "  y = 1 / 2",
@@ -62,7 +62,7 @@ def test_a_change_of_several_lines_has_a_line_for_each() -> None:
 def test_only_a_few_lines_that_all_changes_add_are_shown() -> None:
     shared = "".join(f"+step({n})\n" for n in range(9))
     changes = tuple(kinds.ComparedChange(label="", diff=f"{shared}+x = {n}\n") for n in (1, 2))
-    assert list(comparison_lines(kinds.RepairUndetermined(changes=changes))) == [
+    assert list(comparison_lines(kinds.RepairUndetermined(changes=changes, count=2))) == [
         "all of them:",
         *(f"  step({n})" for n in range(MAX_RIVAL_CODE_LINES)),
         "1 (this diff): x = 1",

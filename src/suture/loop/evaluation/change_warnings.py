@@ -231,7 +231,7 @@ def compare_with_rivals(
         calls=tuple(call for call in select_answers(search.compared_calls, positions)),
         noticed=mutation.killed,
         mistakes=len(mutation.mutants),
-        total=len(search.repairs) if len(changes) > 1 else len(changes),
+        count=len(search.repairs) if len(changes) > 1 else 1,
     )
 
 

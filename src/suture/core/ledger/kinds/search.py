@@ -298,19 +298,14 @@ class RepairUndetermined(Payload, kind="repair.undetermined"):
 
     Attributes:
         changes: The result and some of its rivals, the result first; only the result if it has no rivals.
+        count: Number of changes that pass and are not known to behave alike, also of those that are not in `changes`.
         calls: Calls that distinguish them, with one answer for each of the changes.
         noticed: Number of deliberate mistakes in the changed lines that the tests notice.
         mistakes: Number of deliberate mistakes that were tried; 0 if none was.
-        total: Number of changes that pass and are not known to behave alike; 0 in a ledger of an earlier version.
     """
 
     changes: tuple[ComparedChange, ...]
+    count: int
     calls: tuple[ComparedCall, ...] = ()
     noticed: int = 0
     mistakes: int = 0
-    total: int = 0
-
-    @property
-    def count(self) -> int:
-        """Number of changes between which the tests do not decide, also of those that are not among `changes`."""
-        return max(self.total, len(self.changes))
