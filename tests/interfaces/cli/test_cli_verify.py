@@ -18,7 +18,7 @@ from interfaces.cli.test_cli_escaping import HOSTILE, assert_harmless
 from judge.certificates.forging import forge_certificate, make_checks, write_project
 from suture.core.records import Task
 from suture.core.settings import PathSettings, Settings
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+from suture.interfaces.narrative.wording import render_judge
 from suture.judge.certificates.certificate import Certificate, UnverifiedClaims, seal_certificate
 from suture.sandbox import open_sandbox
 
@@ -136,7 +136,7 @@ def test_verify_says_what_its_words_mean_and_leaves_out_what_says_nothing(
 
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert f"judged by {EVIDENCE_TEXTS['nonce']}" in lines
+    assert render_judge("nonce") in lines
     claimed = [line for line in lines if line.startswith("claimed")]
     assert lines[lines.index(claimed[0]) - 1].endswith("running the tests again cannot confirm it:")
     assert not any(line.endswith((": ", ": none", ": 0", ": completed", "nothing new")) for line in lines)
