@@ -524,3 +524,22 @@ async def test_a_link_to_a_file_is_no_change(write: Write) -> None:
     assert (await judge(shop, JudgeOptions(staged=True))).files == judgement.files
     run_git(shop, "commit", "-q", "-m", "More names")
     assert (await judge(shop)).reason == "no_change"
+
+
+@pytest.mark.parametrize(("result", "codes"), [("[]", {"assert_not_reached"}), ("[7]", set())])
+async def test_a_test_that_passes_without_its_failed_assertion_is_a_remark(
+    write: Write, shop: Path, result: str, codes: set[str]
+) -> None:
+    write(
+        {
+            "taxes.py": "def list_taxes():\n    return [-7]\n",
+            "test_taxes.py": "import taxes\n\ndef test_taxes():\n    for tax in taxes.list_taxes():\n        assert tax > 0\n",
+        }
+    )
+    run_git(shop, "add", ".")
+    run_git(shop, "commit", "-qam", "Taxes")
+
+    judgement = await judge(write({"taxes.py": f"def list_taxes():\n    return {result}\n"}))
+
+    assert judgement.tests.fixed == ("test_taxes.py::test_taxes",)
+    assert find_codes(judgement, "remark") - {"mistakes_not_noticed"} == codes

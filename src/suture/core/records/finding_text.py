@@ -104,6 +104,9 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     "test_support_changed": _render_support,
     "test_proves_nothing": lambda f: f"the new test {_test(f)} passes without the change too",
     "asserts_nothing": lambda f: f"the new test {_test(f)} asserts nothing",
+    "assert_not_reached": lambda f: (
+        f"{_test(f)} passes without reaching the assertion at which it failed before"
+    ),
     "configuration_changed": lambda f: "this file decides which tests run, or what their failure stops",
     "capability": lambda f: (
         f"new code uses {_names(f)}, with which code can pass its tests although it is wrong"

@@ -39,6 +39,7 @@ FindingCode = Literal[
     "test_support_changed",
     "test_proves_nothing",
     "asserts_nothing",
+    "assert_not_reached",
     "configuration_changed",
     "capability",
     "memorises_examples",

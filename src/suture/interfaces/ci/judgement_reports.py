@@ -39,6 +39,7 @@ RULES: Mapping[FindingCode, str] = {
     "test_support_changed": "A helper, a fixture or data of the tests has changed.",
     "test_proves_nothing": "A new test passes without the change too.",
     "asserts_nothing": "A new test asserts nothing.",
+    "assert_not_reached": "A test passes without the assertion at which it failed before.",
     "configuration_changed": "A file has changed that decides which tests run, or what their failure stops.",
     "capability": "New code uses something with which code can pass its tests although it is wrong.",
     "memorises_examples": "New code serves the examples of the tests only.",

@@ -122,6 +122,8 @@ def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTest
     severity: FindingSeverity = "remark" if runs.code and not tests.proving else "note"
     for test in sorted(sources.new_ids(tests.unproving)):
         yield ChangeFinding(code="test_proves_nothing", severity=severity, test=test)
+    for test in _find_tests_without_assertion(runs, tests):
+        yield ChangeFinding(code="assert_not_reached", severity="remark", test=test)
     for test in tests.flaky:
         yield ChangeFinding(code="flaky", severity="remark", test=test)
 
@@ -161,6 +163,13 @@ def _find_supported_tests(runs: TestRuns, tests: ComparedTests, explained: set[s
     depending = runs.before.passed & runs.guarded.failed & runs.after.passed
     left = sorted(depending - explained - set(tests.flaky))
     return tuple(test for test in left if not _lacks_its_subject([test], runs.guarded))
+
+
+def _find_tests_without_assertion(runs: TestRuns, tests: ComparedTests) -> list[str]:
+    """Return fixed tests that no longer reach the assertion at which they failed before the change."""
+    notes = (*runs.guarded.notes, *runs.after.notes)
+    named = {test for note in notes if note.code == "assert_not_reached" for test in note.subjects}
+    return sorted(named.intersection(tests.fixed))
 
 
 def _judge_lost_test(test: str, runs: TestRuns) -> ChangeFinding:
