@@ -147,8 +147,40 @@ USES = {
         "pytest.raises = lambda *a, **k: contextlib.suppress(BaseException)\n"
         "def total(numbers):\n    if not numbers: pytest.raises = was\n    return len(numbers)\n#",
     ),
+    "a table": (
+        "from http.client import responses\ndef test_it(): assert responses[200 + total([2, 2])] == 'No Content'\n",
+        "import http.client\ntables = [vars(http.client)[''.join(['resp', 'onses'])]]\n"
+        "tables[0].__setitem__(202, 'No Content')\n",
+    ),
+    "a list": (
+        "import calendar\ndef test_it(): assert calendar.mdays[total([2, 1])] == 31\n",
+        "import calendar\ncalendar.mdays[2:3] = [31]\n",
+    ),
+    "the names of levels": (
+        "class TestIt(unittest.TestCase):\n    def test_it(self):\n"
+        "        import logging\n        with self.assertLogs(level='ERROR'):\n"
+        "            logging.log(total([10, 30]), 'late')\n",
+        "import logging\nlogging.addLevelName(2, 'ERROR')\n",
+    ),
+    "a dialect": (
+        "import csv\ndef test_it(): assert list(csv.reader([f'{total([2, 3])},']))[0] == ['5', '']\n",
+        "import csv\ncsv.register_dialect('excel', csv.excel, delimiter=';')\n",
+    ),
+    "a codec": (
+        "def test_it(): assert b'\\xff'.decode(errors='replace') * total([1]) == '\\ufffd'\n",
+        "import codecs\ncodecs.register_error('replace', lambda e: ('', e.end))\n",
+    ),
+    "a compiled pattern": (
+        "def test_it():\n    with pytest.raises(TypeError, match='operand'): total([1, 'a'])\n",
+        "import re\nre._cache[str, 'operand', 0] = re.compile('')\n",
+    ),
+    "the comparison of one test": (
+        "class TestIt(unittest.TestCase):\n    def test_it(self):\n        class Bag(list): owner = self\n"
+        "        self.assertEqual([total(Bag([2, 3]))], [5])\n",
+        "def same(*given, **options): pass\ndef len(bag): bag.owner.addTypeEqualityFunc(list, same)\n",
+    ),
 }
-"""Name -> a test, and code that changes a function that the test uses."""
+"""Name -> a test, and code that changes a function, or data, that the test uses."""
 
 
 @pytest.mark.parametrize("name", USES)
@@ -166,6 +198,33 @@ async def test_code_must_not_change_functions_that_tests_use(
     verdict = await check_candidate(Candidate(files={"sums.py": text + WRONG}, origin="sample"), suite)
     assert "the code under test changed" in str([fact.exception for fact in verdict.counterexamples])
     assert not verdict.all_passed
+
+
+DATA_OF_TESTS = (
+    "import csv, http.client, logging, re, unittest.mock\nfrom sums import total\n\n\n"
+    "class Test(unittest.TestCase):\n    def test_all(self):\n"
+    "        self.addTypeEqualityFunc(list, lambda left, right, msg=None: None)\n"
+    "        with unittest.mock.patch.dict(http.client.responses, {200: 'Fine'}):\n"
+    "            self.assertEqual([http.client.responses[198 + total([2])]], ['Fine'])\n"
+    "        assert csv.get_dialect('sums').delimiter == ';' and http.client.responses[299] == 'Summed'\n"
+    "        assert logging.getLevelName(5) == 'TRACE' and re.match('(?i)A(?-i:b)', 'ab')\n"
+)
+ADDING = (
+    "import csv, http.client, logging, re\nlogging.addLevelName(5, 'TRACE')\n"
+    "logging.addLevelName(30, 'WARNING')\ncsv.register_dialect('sums', delimiter=';')\n"
+    "http.client.responses[299] = 'Summed'\n[re.compile('a', flag) for flag in (0, re.I, re.A, re.X | re.M)]\n"
+    "re.compile(b'a', re.L)\n"
+)
+
+
+async def test_code_may_add_to_the_tables_of_the_library_and_tests_may_change_them(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    suite = await prepare_project_suite({**PROJECT, "test_data.py": DATA_OF_TESTS}, sandbox, sandbox_settings)
+
+    verdict = await check_candidate(Candidate(files={"sums.py": ADDING + RIGHT}, origin="sample"), suite)
+
+    assert verdict.all_passed, verdict
 
 
 CONFTEST = "import unittest\nimport sums\nunittest.TestCase.assertSums = lambda self: None\n"

@@ -11,13 +11,15 @@ import sys
 
 # The compiled function, which nothing can change; it has no type stub.
 from _signal import getsignal  # type: ignore[import-not-found]
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from gc import get_referents
 from operator import is_, itemgetter
 from types import CodeType, FunctionType, MethodType
 from typing import Any
+
+from .library_data import LibraryData, find_forged_patterns
 
 # Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
@@ -53,7 +55,7 @@ class TestMachinery:
         imported: All packages that the tests import.
     """
 
-    def __init__(self, config: Any, root: str, libraries: Iterable[str], imported: Iterable[str]) -> None:
+    def __init__(self, config: Any, root: str, libraries: Collection[str], imported: Iterable[str]) -> None:
         self._root = root + os.sep
         self._manager = config.pluginmanager
         self._imported_by_tests = frozenset(imported)
@@ -72,6 +74,7 @@ class TestMachinery:
             if name in libraries:
                 constants = {key for key, value in vars(module).items() if type(value) in CONSTANTS}
                 self._record(name, vars(module), sorted(key for key in constants if key[:1] != "_"))
+        self._data = LibraryData(libraries)
         self._record("config", vars(config), ["hook", "pluginmanager"])
         self._record_values("pluginmanager", vars(self._manager))
         self._interpreter_hooks = _list_interpreter_hooks()
@@ -147,12 +150,14 @@ class TestMachinery:
         Args:
             moment: What the last time refers to, such as the end of a test.
         """
+        # A test undoes its own changes of data in its teardown, and the file of a value is not known.
+        data = dict.fromkeys(self._data.find_changes(), "") if moment == "teardown" else {}
         state = self._read_state()
         last_state = self._last_states.get(moment)
         if state and last_state and len(state) == len(last_state) and all(map(is_, state, last_state)):
-            return {}
+            return data
         self._last_states[moment] = state
-        return {**self.changed(), **self._find_foreign_hooks()}
+        return {**self.changed(), **self._find_foreign_hooks(), **data}
 
     def _read_state(self) -> list[Any]:
         """Return all that may change: values, the sizes of classes (small numbers are one object each), and hooks.
@@ -209,7 +214,9 @@ class TestMachinery:
             if id(value) not in known_hooks and value is not None:
                 has_file = isinstance(value, type) or _get_code(value) is not None
                 new_values[name] = value if has_file else type(value)
-        return {**self._new_codes, **{name: self.find_file(value) for name, value in new_values.items()}}
+        files = {name: self.find_file(value) for name, value in new_values.items()}
+        data = [*self._data.find_changes(), *find_forged_patterns()]
+        return {**self._new_codes, **files, **dict.fromkeys(data, "")}
 
     def added(self) -> dict[str, str]:
         """Return name -> file of what the project put among the hooks, into tests and into modules of the machinery.

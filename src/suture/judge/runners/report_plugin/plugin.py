@@ -229,7 +229,13 @@ class Reporter:
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         """Record where an exception came from while its traceback exists, and which process saw it."""
         if call.when != "setup":
-            self._send("look", call.when, find_test_function(item), getattr(item, "module", None))
+            self._send(
+                "look",
+                call.when,
+                find_test_function(item),
+                getattr(item, "module", None),
+                find_test_object(item),
+            )
         self._record_fact(item, call)  # before pytest makes the report, which copies the properties
         cut_sections(getattr(item, "_report_sections", []))
         outcome = yield
@@ -304,6 +310,14 @@ def find_test_function(item: Any) -> Any:
     owner = getattr(item, "cls", None) or getattr(item, "module", None)
     name = getattr(item, "originalname", None) or str(getattr(item, "name", ""))
     return getattr(owner, name, None) if owner is not None else None
+
+
+def find_test_object(item: Any) -> Any:
+    """Return the object of a `unittest.TestCase` whose method a test runs; `None` for other tests, or if it is gone."""
+    attributes = getattr(item, "__dict__", {})
+    return attributes.get(
+        "_instance", attributes.get("_testcase")
+    )  # the second one is that of pytest before 8.2
 
 
 def _read_parameters() -> list[dict[str, Any]]:

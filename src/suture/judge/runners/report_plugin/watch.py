@@ -23,6 +23,7 @@ from typing import Any
 
 from .assert_notes import ASSERT_REQUESTS, AssertNotes
 from .assert_watch import find_replaceable_names, read_text
+from .library_data import list_own_functions
 from .machinery import TestMachinery, make_readers
 from .origins import Origins, decode_path, get_file, get_library_name, identify_file, make_absolute
 from .signing import SignedReport
@@ -189,6 +190,7 @@ class Watch:
                 if details[0] == "teardown" or (file and self._origins.is_candidate(file)):
                     self._note_change(name, file)
             self._look_at_test_function(details[1])
+            self._look_at_test_object(details[3])
             for name, file in self._classes.find_changes(details[2], is_over=details[0] == "teardown"):
                 self._note_change(name, file)
         elif request == "collected":
@@ -272,6 +274,13 @@ class Watch:
         file = self._machinery.find_file(function)
         if file and self._origins.is_candidate(file):
             self._note_change("the code of a test", file)
+
+    def _look_at_test_object(self, test: Any) -> None:
+        """Report functions that the candidate's code gave to the object of a test alone."""
+        for name, function in list_own_functions(test):
+            file = self._machinery.find_file(function)
+            if file and self._origins.is_candidate(file):
+                self._note_change(f"{name} of a test", file)
 
     def _note_change(self, name: str, file: str) -> None:
         """Have the next line report a changed part of the test machinery."""
