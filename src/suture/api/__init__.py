@@ -7,6 +7,7 @@ Interfaces and benchmarks import this package. It imports none of them.
 """
 
 from suture.api.delivery.apply import apply, undo, verify
+from suture.api.delivery.rivals import apply_rival
 from suture.api.heal_and_solve import heal, solve, stream
 from suture.api.interruption import run_sync
 from suture.api.judging import JudgeOptions, judge
@@ -33,6 +34,7 @@ __all__ = [
     "SelfHealingAgent",
     "WriteOptions",
     "apply",
+    "apply_rival",
     "example_task",
     "fork_from_iteration",
     "heal",

@@ -29,6 +29,7 @@ from suture.loop.review.questions import (
     make_recorded_reviewer,
     make_single_answer_reviewer,
 )
+from suture.loop.run_spec import ForkOrigin
 from suture.models import Model, ReplyRecording, load_recording
 from suture.sandbox import Sandbox
 from suture.storage.database import checkpoint_location, fetch_shared_run
@@ -180,14 +181,7 @@ async def fork_from_iteration(
         SutureError: As `solve` and `heal`.
     """
     recorded = load_recorded_run(run, settings)
-    if not recorded.is_own:
-        raise UsageError(
-            f"run {recorded.folder.id} is not among your own runs",
-            remedy="only its record is here: replay it",
-        )
-    from suture.loop.resume.forking import load_state_at  # LangGraph takes a second to import.
-
-    origin = await load_state_at(recorded.folder, iteration, checkpoint_location(recorded.settings))
+    origin = await load_fork_state(recorded, iteration)
     origin = replace(origin, hint=hint.strip(), files=_candidate_files(candidate, recorded))
     changed_settings = override_settings(recorded.settings, changes)
     recorded_model = None if "model.name" in changes else recorded.model
@@ -204,6 +198,22 @@ async def fork_from_iteration(
             on_review=on_review,
         )
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
+
+
+async def load_fork_state(recorded: RecordedRun, iteration: int) -> ForkOrigin:
+    """Return where a run was after a number of its decisions had been carried out.
+
+    Raises:
+        UsageError: The run belongs to somebody else, or has no such step.
+    """
+    if not recorded.is_own:
+        raise UsageError(
+            f"run {recorded.folder.id} is not among your own runs",
+            remedy="only its record is here: replay it",
+        )
+    from suture.loop.resume.forking import load_state_at  # LangGraph takes a second to import.
+
+    return await load_state_at(recorded.folder, iteration, checkpoint_location(recorded.settings))
 
 
 def _candidate_files(candidate: str | Mapping[str, str], recorded: RecordedRun) -> Mapping[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from suture.core.ledger import Event, Limits, RunFolder
+from suture.core.ledger.kinds import RepairChosen
 from suture.core.records import Task
 from suture.core.settings import Settings
 from suture.loop.review.questions import Reviewer
@@ -28,6 +29,7 @@ class ForkOrigin:
         folder: The folder with the blobs that state and events name.
         hint: A hint for the model from the person who forks the run.
         files: That person's edits of the best candidate, path -> text; they are judged before anything else.
+        choice: If `files` are a repair of the search that the person chose, that choice. The search is not repeated.
     """
 
     run: str
@@ -37,6 +39,7 @@ class ForkOrigin:
     folder: RunFolder
     hint: str = ""
     files: Mapping[str, str] = field(default_factory=dict)
+    choice: RepairChosen | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,15 +130,23 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
     expect(page.locator("td.come")).to_have_text("+    return sum(prices)")
 
     code = server.folder / "projects" / "cart" / "cart.py"
-    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("button", name="Apply", exact=True).click()
     expect(page.get_by_text("Applied to your project.")).to_be_visible()
     assert code.read_text() == "def total(prices):\n    return sum(prices)\n"
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("button", name="Apply")).to_be_visible()
+    expect(page.get_by_role("button", name="Apply", exact=True)).to_be_visible()
     assert code.read_text() == BROKEN_PROJECT["cart.py"]
     with page.expect_download() as download:
         page.get_by_role("button", name="Download").click()
     assert "-    return sum(prices) + 1\n+    return sum(prices)\n" in download.value.path().read_text()
+
+    page.get_by_role("button", name="Apply this one").first.click()
+    expect(page.locator(".remarks")).to_contain_text("you chose this one.")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert code.read_text() not in (BROKEN_PROJECT["cart.py"], "def total(prices):\n    return sum(prices)\n")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Undone: your files are as they were before.")).to_be_visible()
+    assert code.read_text() == BROKEN_PROJECT["cart.py"]
 
 
 def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server) -> None:

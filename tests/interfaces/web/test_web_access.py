@@ -57,6 +57,7 @@ ROUTES = (
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/resume", minimum_role="runner"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/verify", minimum_role="runner"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/apply", minimum_role="admin"),
+    Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/rivals/2/apply", minimum_role="admin"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/undo", minimum_role="admin"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/pull-request", minimum_role="admin"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/cancel", minimum_role="runner"),
@@ -114,6 +115,7 @@ def test_every_documented_route_is_tested(server: Server) -> None:
         OTHER_UNKNOWN_RUN: "{other}",
         UNKNOWN_CANDIDATE: "{candidate}",
         "steps/0": "steps/{step}",
+        "rivals/2": "rivals/{number}",
     }
     names["benchmarks/none"] = "benchmarks/{name}"
 

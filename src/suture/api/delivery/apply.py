@@ -73,7 +73,7 @@ async def apply(
     """
     settings = settings or load_settings(Path.cwd()).settings
     if run is None:
-        run = _find_last_healed_run(settings.paths.home, Path.cwd())
+        run = find_last_healed_run(settings.paths.home, Path.cwd())
     recorded = load_recorded_run(run, settings)
     changed_folder = find_applied_change(recorded.events).root or recorded.project
     recover_interrupted_changes(settings.paths.home, Path(changed_folder))
@@ -107,7 +107,7 @@ async def apply(
 
     try:
         with Ledger(recorded.folder.ledger_path, SystemClock()) as ledger:
-            _require_not_applied(recorded.folder, ledger.events)  # another process may just have done it
+            require_not_applied(recorded.folder, ledger.events)  # another process may just have done it
             deliverable = DeliverableRun(
                 task=recorded.task,
                 folder=recorded.folder,
@@ -130,16 +130,18 @@ def _load_healed_result(recorded: RecordedRun) -> Result:
     if finished is None or finished.outcome != "healed":
         ending = f"ended as {finished.outcome}" if finished else "has not ended"
         raise UsageError(f"run {run.id} {ending}: there is nothing to apply", remedy=f"suture show {run.id}")
-    _require_not_applied(run, recorded.events)
+    require_not_applied(run, recorded.events)
     return run.load_record(Result, finished.result)
 
 
-def _require_not_applied(run: RunFolder, events: tuple[Event, ...]) -> None:
+def require_not_applied(run: RunFolder, events: tuple[Event, ...]) -> None:
+    """Refuse to apply a run whose change is in the user's files already, as a `UsageError`."""
     if find_applied_change(events).root:
         raise UsageError(f"run {run.id} is applied already", remedy=f"undo it: suture undo {run.id}")
 
 
-def _find_last_healed_run(home: Path, folder: Path) -> Path:
+def find_last_healed_run(home: Path, folder: Path) -> Path:
+    """Return the last run that healed the project around a folder; a `UsageError` if there is none."""
     for run in reversed(list_runs(home)):
         try:
             events = read_ledger(run.ledger_path).events

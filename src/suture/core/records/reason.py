@@ -55,9 +55,10 @@ ReasonCode = Literal[
     "waiting_for_answer",
 ]
 """Why the policy chose a move, or why a run ended. `render_reason` says what each code means."""
-ReasonNote = Literal["critic_objects", "low_confidence", "model_chose", "repair_unverified"]
-"""What qualifies an ending: a critic's objection, a setting that turned a repair into `not_healed`, that a model
-chose between changes that the tests do not distinguish, or that there was no time to verify a repair that was found."""
+ReasonNote = Literal["critic_objects", "low_confidence", "model_chose", "person_chose", "repair_unverified"]
+"""What qualifies an ending: a critic's objection, a setting that turned a repair into `not_healed`, that a model or a
+person chose between changes that the tests do not distinguish, or that there was no time to verify a repair that was
+found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +92,7 @@ NOTE_TEXTS: dict[ReasonNote, str] = {
     "critic_objects": "; the critic still objects, and decides nothing",
     "repair_unverified": "; a repair was found, and is not verified yet",
     "model_chose": "; your tests do not decide between several changes, and the model chose this one",
+    "person_chose": "; your tests do not decide between several changes, and a person chose this one",
 }
 
 

@@ -15,9 +15,9 @@ REPLY_FILE = "reply.txt"
 SEARCH_FILE = "search.json"
 """A file of the run's folder with how far its search is: the edits tried, and the failing tests that the best of them
 makes pass, of how many. It is no record of the run."""
-JobKind = Literal["write", "heal", "fork", "replay", "resume", "verify", "judge"]
-"""What a job does: the command of the same name, or for `write` the command `run`."""
-RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay")
+JobKind = Literal["write", "heal", "fork", "replay", "rival", "resume", "verify", "judge"]
+"""What a job does: the command of the same name, for `write` the command `run`, or for `rival` `apply --rival`."""
+RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay", "rival")
 """Kinds that create a new run, whose id is the job's id."""
 INSPECTION_KINDS: tuple[JobKind, ...] = ("verify", "judge")
 """Kinds that neither create nor continue a run; whoever asks waits for the answer."""

@@ -15,6 +15,7 @@ from typing import Any
 from suture.api import (
     JudgeOptions,
     ReviewAnswer,
+    apply_rival,
     fork_from_iteration,
     heal,
     judge,
@@ -77,13 +78,13 @@ async def _execute_in_folder(
         shutil.rmtree(folder.path)  # its process died before it wrote anything
     if job.kind == "resume":
         return await _resume_run(job, settings, folder)
-    if job.kind in ("fork", "replay"):  # they take over the settings of the run `of`
+    if job.kind in ("fork", "replay", "rival"):  # they take over the settings of the run `of`
         require_sandbox(load_recorded_run(str(job.request["of"]), settings).settings)
     if job.kind == "heal":
         return await _execute_heal(job, settings, flags, started_s)
     if job.kind == "write":
         return await _execute_write(job, settings, started_s)
-    start = {"fork": _execute_fork, "replay": _execute_replay}[job.kind]
+    start = {"fork": _execute_fork, "replay": _execute_replay, "rival": _execute_rival}[job.kind]
     return await start(job, settings)
 
 
@@ -191,6 +192,12 @@ async def _execute_fork(job: Job, settings: Settings) -> JobEnd:
     return _job_end(result)
 
 
+async def _execute_rival(job: Job, settings: Settings) -> JobEnd:
+    request = job.request
+    result = await apply_rival(str(request["of"]), int(request["number"]), settings=settings, run_id=job.run)
+    return _job_end(result)
+
+
 async def _execute_replay(job: Job, settings: Settings) -> JobEnd:
     replayed = await replay(str(job.request["of"]), settings=settings, run_id=job.run)
     answer = {
@@ -215,7 +222,8 @@ async def _resume_run(job: Job, settings: Settings, folder: RunFolder) -> JobEnd
     # Without a pending review, an earlier process has used the answer already.
     if answer_values and pending_review(job.run, settings=settings) is not None:
         answer = ReviewAnswer(**answer_values)
-    return _job_end(await resume(job.run, settings=settings, answer=answer))
+    applies = job.kind == "rival"
+    return _job_end(await resume(job.run, settings=settings, apply=applies, answer=answer))
 
 
 async def _execute_verify(job: Job, settings: Settings) -> JobEnd:

@@ -314,8 +314,10 @@ def _render_search_event(payload: Payload) -> str | None:
 
 
 def _render_choice(chosen: kinds.RepairChosen) -> str:
-    """Return what a model said about repairs between which the tests do not decide."""
+    """Return what a model or a person said about repairs between which the tests do not decide."""
     count = len(chosen.labels)
+    if chosen.by == "person":
+        return f"you chose {chosen.labels[chosen.choice - 1]!r} among the edits that pass"
     question = (
         f"asked which of {count} passing edits is right" if count > 1 else "asked whether the edit is right"
     )

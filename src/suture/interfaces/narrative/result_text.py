@@ -158,6 +158,9 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     yield from delivered
     if result.ok and result.diff and not delivered and is_heal_run(folder):
         yield f"Apply it: suture apply {folder.id}"
+    undetermined = last_payload(events, kinds.RepairUndetermined)
+    if undetermined is not None and len(undetermined.changes) > 1 and not delivered:
+        yield f"Apply another of them: suture apply {folder.id} --rival 2"
     files = result.candidate.files if result.candidate and not delivered and not is_heal_run(folder) else {}
     if result.ok and len(files) == 1:
         yield f"Save it as {next(iter(files))}: suture apply {folder.id}"

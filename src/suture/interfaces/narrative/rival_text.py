@@ -39,11 +39,17 @@ def rival_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = T
         hint = ", or let --ask ask you" if suggest_commands and undetermined.calls and not was_asked else ""
         what = "tells them apart" if len(undetermined.changes) > 1 else "fails where the change is wrong"
         yield f"Add a test that {what}, or review the diff{hint}."
-    elif result.ok and chosen is not None and chosen.passed:
-        count, verb = len(chosen.labels), "chose" if chosen.choice else "wrote"
-        subject = f"between {count} changes" if count > 1 else "whether a change is right"
-        explanation = f": {chosen.explanation}" if chosen.explanation else "."
-        yield f"Your tests do not decide {subject}; the model {verb} this one{explanation}"
+    elif result.ok and chosen is not None and (chosen.passed or chosen.by == "person"):
+        yield _choice_sentence(chosen)
+
+
+def _choice_sentence(chosen: kinds.RepairChosen) -> str:
+    if chosen.by == "person":
+        return "Your tests do not decide which change is right; you chose this one."
+    count, verb = len(chosen.labels), "chose" if chosen.choice else "wrote"
+    subject = f"between {count} changes" if count > 1 else "whether a change is right"
+    explanation = f": {chosen.explanation}" if chosen.explanation else "."
+    return f"Your tests do not decide {subject}; the model {verb} this one{explanation}"
 
 
 def comparison_lines(undetermined: kinds.RepairUndetermined) -> Iterator[str]:

@@ -217,7 +217,8 @@ def evidence_sentence(result: Result, folder: RunFolder) -> str:
 
 def _start_lines(started: kinds.RunStarted) -> Iterator[str]:
     if started.fork:
-        yield f"Continues from step {started.fork.step} of run {started.fork.run}."
+        start = f"step {started.fork.step}" if started.fork.step else "the test results"
+        yield f"Continues from {start} of run {started.fork.run}."
     if started.excluded_files:
         yield f"Note: {withheld_files_text(started.excluded_files)}"
     if started.unsearched_language and started.model == NO_MODEL:

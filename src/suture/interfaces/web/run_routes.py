@@ -131,6 +131,16 @@ async def apply_change(run: Run, service: WebServiceDependency, _: Admin) -> Run
     return await _describe_run(service, run)
 
 
+@router.post("/runs/{run}/rivals/{number}/apply", status_code=202, responses=problem_responses(404, 409, 429))
+async def apply_rival(run: Run, number: int, service: WebServiceDependency, caller: Admin) -> RunAccepted:
+    """Verify another of the changes between which this run's tests do not decide, and apply it if it passes.
+
+    A new run does that; its id is in the response. The project is below one of serve.roots.
+    """
+    _require_own_project(service, run)
+    return _job_receipt(service, service.submit(caller, "rival", {"of": run, "number": number}))
+
+
 @router.post("/runs/{run}/undo", responses=problem_responses(404, 409))
 async def undo_change(run: Run, service: WebServiceDependency, _: Admin) -> RunDetails:
     """Revert what this run has applied to its project."""

@@ -34,6 +34,7 @@ from suture.interfaces.jobs.project_sources import find_allowed_folder
 from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.narrative.result_text import applied_files, caution_lines
 from suture.interfaces.narrative.review_text import review_as_json
+from suture.interfaces.narrative.rival_text import rival_lines
 from suture.interfaces.narrative.run_list import make_run_title
 from suture.interfaces.narrative.run_progress_text import (
     ProgressNarrator,
@@ -52,7 +53,7 @@ from suture.interfaces.web.tuning import (
     RETRY_MS,
 )
 from suture.models import NO_MODEL
-from suture.storage.database.projections import find_first_failures
+from suture.storage.database.projections import count_initial_failures
 
 RUN_ROUTE = "GET /v1/runs/{run}"
 """The route of a run's state, for remedies: a path as in the OpenAPI document, not a template to fill in."""
@@ -119,6 +120,8 @@ def _lacks_model(job: Job, settings: Settings) -> bool:
 def describe_request(job: Job) -> dict[str, Any]:
     """Return what a run that may have no ledger was requested for, as fields of `RunDetails`."""
     request = job.request
+    if job.kind == "rival":
+        return {"title": f"Verifying change {request['number']} of {request['of']}"}
     if job.kind not in ("write", "heal"):
         return {"title": f"{job.kind} of {request['of']}"} if "of" in request else {}
     project = str(request.get("path") or request.get("git") or "")
@@ -132,7 +135,7 @@ def _describe_task(folder: RunFolder) -> dict[str, Any]:
     started = first_payload(events, kinds.RunStarted)
     if started is None:
         return {}
-    failing, failing_test = find_first_failures(folder, events)
+    failing, failing_test = count_initial_failures(folder, events)
     values = {
         "kind": started.kind,
         "project": started.project,
@@ -156,12 +159,15 @@ def _describe_result(folder: RunFolder) -> dict[str, Any]:
     result = load_result(folder)
     if result is None:
         return {}
+    events = read_ledger(folder.ledger_path).events
+    is_undecided = last_payload(events, kinds.RepairUndetermined) is not None
+    # The page itself shows changes between which nobody has chosen.
+    choice = () if is_undecided else rival_lines(result, folder, suggest_commands=False)
     return {
         "headline": next(iter(render_short_result(result, folder, suggest_commands=False))),
         "evidence": evidence_sentence(result, folder),
-        "remarks": list(caution_lines(result, folder)),
-        "undecided": last_payload(read_ledger(folder.ledger_path).events, kinds.RepairUndetermined)
-        is not None,
+        "remarks": [*choice, *caution_lines(result, folder)],
+        "undecided": is_undecided,
         "has_diff": bool(result.diff),
         "applied": list(applied_files(folder)),
     }

@@ -23,6 +23,7 @@ from suture.core.records import (
     Outcome,
     Project,
     Reason,
+    ReasonNote,
     Result,
     Verdict,
     decode_record,
@@ -208,7 +209,7 @@ def _make_judged_result(
 def _find_doubt(
     candidate: Candidate, certified: CertifiedCandidate | None, context: RunContext
 ) -> RepairUndetermined | None:
-    """Return how a candidate that passes compares with its rivals; `None` if the tests decide, or a model did."""
+    """Return how a candidate that passes compares with its rivals; `None` if the tests, a model or a person decide."""
     if certified is not None:
         is_undetermined, mutation = certified.is_undetermined, certified.mutation
     else:
@@ -233,8 +234,10 @@ def _apply_settings(
         return "not_healed", replace(reason, code="undetermined", count=doubt.count)
     if confidence < settings.abstain_below:
         return "not_healed", replace(reason, notes=(*reason.notes, "low_confidence"), confidence=confidence)
-    if context.candidates.find_choice(candidate) is not None:
-        return "healed", replace(reason, notes=(*reason.notes, "model_chose"))
+    choice = context.candidates.find_choice(candidate)
+    if choice is not None:
+        note: ReasonNote = "model_chose" if choice.by == "model" else "person_chose"
+        return "healed", replace(reason, notes=(*reason.notes, note))
     return "healed", reason
 
 

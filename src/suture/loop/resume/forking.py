@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -11,10 +12,11 @@ from typing import cast
 from langchain_core.runnables import RunnableConfig
 
 from suture.core.ledger import RunFolder, copy_events_for_fork, events_until, read_ledger
-from suture.core.ledger.kinds import CandidateProposed, ForkPoint, RunStarted
-from suture.core.records import encode_record
+from suture.core.ledger.kinds import CandidateProposed, ForkPoint, RepairChosen, RunStarted
+from suture.core.records import Candidate, encode_record
 from suture.errors import StorageError, UsageError
 from suture.loop.context import RunContext
+from suture.loop.evaluation.change_warnings import LABEL_PREFIX
 from suture.loop.graph import CompiledGraph, build_graph
 from suture.loop.policy.attempts import find_best
 from suture.loop.review.answering import make_edited_candidate
@@ -104,20 +106,32 @@ def _reached_no_model(state: LoopState) -> bool:
 
 async def _apply_changes(
     origin: ForkOrigin, context: RunContext
-) -> tuple[LoopState, list[CandidateProposed]]:
+) -> tuple[LoopState, list[CandidateProposed | RepairChosen]]:
     """Return the state with the hint and the candidate of the fork, and the events that record these."""
     state = LoopState(**{**origin.state, "moves": [], "outcome": "", "reason": None})
     if origin.hint:
         state["hints"] = [*state["hints"], origin.hint]
     if not origin.files:
         return state, []
-    best = find_best(judged_attempts(state))
-    base = context.candidates.load(best.blob) if best else None
-    candidate = await make_edited_candidate(origin.files, base, context)
+    if origin.choice is not None:
+        candidate = _make_chosen_candidate(origin.files, origin.choice)
+        state["searched"] = True
+    else:
+        best = find_best(judged_attempts(state))
+        base = context.candidates.load(best.blob) if best else None
+        candidate = await make_edited_candidate(origin.files, base, context)
     proposal = context.candidates.make_proposal(candidate)
     attempt = make_attempt(proposal, Lineage.beginning(state["round"]))
     state["proposals"] = [*state["proposals"], encode_record(attempt)]
-    return state, [proposal]
+    if origin.choice is None:
+        return state, [proposal]
+    return state, [proposal, replace(origin.choice, candidate=candidate.hash)]
+
+
+def _make_chosen_candidate(files: Mapping[str, str], choice: RepairChosen) -> Candidate:
+    """Return a repair of the search that a person chose; its label, which the certificate has too, says so."""
+    label = f"{LABEL_PREFIX}{choice.labels[choice.choice - 1]}, chosen by a person"
+    return Candidate(files=files, origin="mutation", label=label)
 
 
 def _link_blobs(source: RunFolder, target: RunFolder) -> None:

@@ -95,13 +95,21 @@ class CandidateStore:
         return next((proposal for _, proposal in proposals if proposal.candidate == candidate), None)
 
     def find_choice(self, candidate: Candidate) -> RepairChosen | None:
-        """Return the choice of a model that made a candidate the result, although it has rivals; `None` if none did.
+        """Return the choice that made a candidate the result, although it has rivals; `None` if there is none.
 
         A candidate that was minimised counts as the one that it was made from.
         """
         choices = select_events(self._ledger.events, RepairChosen)
         names = (candidate.hash, candidate.parent)
-        return next((choice for _, choice in choices if choice.passed and choice.candidate in names), None)
+        # A person chooses before the candidate is checked, so `passed` says nothing then.
+        return next(
+            (
+                choice
+                for _, choice in choices
+                if choice.candidate in names and (choice.passed or choice.by == "person")
+            ),
+            None,
+        )
 
     def count_rivals(self, proposal: CandidateProposed | None) -> tuple[int | None, float | None]:
         """Return `(rivals, share of the scores)` of a proposal for its confidence.

@@ -263,14 +263,16 @@ class SearchFinished(Payload, kind="search.finished"):
 
 
 class RepairChosen(Payload, kind="repair.chosen"):
-    """A model was asked which of several repairs is right, because the tests do not decide.
+    """A model or a person said which of several repairs is right, because the tests do not decide.
 
     Attributes:
-        labels: Labels of the repairs that it was shown, the likeliest first.
-        choice: Number of the repair that it chose, from 1; 0 if it chose none of them.
-        candidate: Hash of the candidate that it chose or wrote; empty if there is none.
-        passed: Whether every deciding check passes on that candidate. Otherwise the choice has no effect.
+        labels: Labels of the repairs that were shown, the likeliest first.
+        choice: Number of the chosen repair, from 1; 0 if none of them was chosen.
+        candidate: Hash of the candidate that was chosen, or that the model wrote; empty if there is none.
+        passed: Whether every deciding check passes on that candidate. Otherwise a model's choice has no effect.
+            A person chooses before the candidate is checked, so that it is false then.
         explanation: Why it is right, in the words of the model.
+        by: Who chose.
     """
 
     labels: tuple[str, ...]
@@ -278,6 +280,7 @@ class RepairChosen(Payload, kind="repair.chosen"):
     candidate: str = ""
     passed: bool = False
     explanation: str = ""
+    by: Literal["model", "person"] = "model"
 
 
 @dataclass(frozen=True, kw_only=True)

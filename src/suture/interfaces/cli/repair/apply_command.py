@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from suture.interfaces.cli.terminal.command_options import (
     Assignments,
     Branch,
     Json,
+    OutputOptions,
     load_command_settings,
     require_at_most_one,
     require_run,
@@ -46,15 +48,34 @@ def apply(
             "--into", metavar="FOLDER", help="The folder for new code; default: where the run was started."
         ),
     ] = None,
+    rival: Annotated[
+        int | None,
+        Option(
+            "--rival",
+            metavar="N",
+            min=1,
+            help="Verify and apply change N of those between which your tests do not decide.",
+        ),
+    ] = None,
     assignments: Assignments = None,
 ) -> None:
     """Apply the verified change of a healed run; `suture undo` reverts it.
 
-    Nothing is written if you have changed the same files since.
+    Nothing is written if you have changed the same files since. With --rival, a new run first verifies the other
+    change, and nothing is written if a test fails.
     """
     require_at_most_one({"--commit": commit, "--branch": branch, "--patch": patch})
-    settings = load_command_settings(Path(), assignments, read_only=True).settings
+    require_at_most_one({"--rival": rival, "--into": into})
+    loaded = load_command_settings(Path(), assignments, read_only=rival is None)
+    settings = loaded.settings
     require_run(run, settings)
+    if rival is not None:
+        from suture.api.delivery.rivals import apply_rival
+        from suture.interfaces.cli.run_execution import run_and_report
+
+        start = partial(apply_rival, run, rival, commit=commit, branch=branch, patch=patch, settings=settings)
+        run_and_report(start, loaded, kind="heal", output=OutputOptions(), announces=False)
+        return
     with show_activity("applying the change"):
         from suture.api import apply as apply_run
         from suture.api import run_sync

@@ -137,6 +137,15 @@ function headOf(state, refresh) {
     }
     pressed.disabled = false;
   };
+  const applyRival = (number) => async ({ currentTarget: pressed }) => {
+    pressed.disabled = true;
+    try {
+      location.hash = `#/runs/${(await post(`/v1/runs/${run}/rivals/${number}/apply`)).run}`;
+    } catch (error) {
+      fill(messages, fault(error));
+      pressed.disabled = false;
+    }
+  };
   const parts = [
     [about, ({ shown }) => [shown.title, shown.project, shown.kind, shown.recipe, shown.model, shown.started_s], ([title, project, kind, recipe, model, started]) => [
       el("h1", {}, title || "Starting ..."),
@@ -152,7 +161,7 @@ function headOf(state, refresh) {
       state.diff = await text(`/v1/runs/${run}/diff`, signal);
       return [ended === "healed" ? null : el("h2", {}, "Best attempt so far, not accepted"), diffView(state.diff, "before", "after", signal)];
     }],
-    [rivals, ({ events }) => events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, rivalChanges],
+    [rivals, ({ shown, events }) => [events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, shown.can_apply && caller.role === "admin" && !shown.applied.length], ([undetermined, mayApply]) => rivalChanges(undetermined, mayApply ? applyRival : null)],
     [evidence, ({ shown }) => (isActive(shown) ? [] : [shown.evidence, shown.remarks]), ([sentence, remarks]) => [
       sentence ? el("p", { class: "evidence" }, sentence) : null,
       remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
@@ -207,12 +216,14 @@ async function openFork(state, slot) {
 }
 
 // Changes that pass the same tests, side by side: the tests do not decide which of them is right.
-function rivalChanges(undetermined) {
+// `applyRival` returns what the button of a change does; null if this caller cannot apply any.
+function rivalChanges(undetermined, applyRival) {
   if (!undetermined || undetermined.changes.length < 2) return null;
   const { changes, calls } = undetermined;
   const lines = (diff) => diff.split("\n").filter((line) => /^[-+](?![-+])/.test(line)).join("\n");
   return [el("h2", {}, "Which change is right?"),
     el("p", { class: "hint" }, calls.length ? "The first one is the result. A test for one of these calls would decide." : "The first one is the result. A test that only one of them passes would decide."),
+    applyRival ? el("p", { class: "hint" }, "Another change is verified like the first one before it is applied.") : null,
     table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
-      changes.map((change, number) => [el("pre", {}, lines(change.diff) || change.label), ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" })];
+      changes.map((change, number) => [[el("pre", {}, lines(change.diff) || change.label), applyRival && number ? el("p", {}, button("Apply this one", applyRival(number + 1))) : null], ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" })];
 }
