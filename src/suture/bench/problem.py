@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
 
+from suture.core.dataclass import dataclass
 from suture.core.records import Check, Task, TaskKind, content_hash, encode_record
 from suture.judge import extract_asserts, extract_examples
 

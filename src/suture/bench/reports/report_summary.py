@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from suture.bench.measures.arm_metrics import ArmMetrics, Ratio, SolvedShare, compute_arm_metrics
 from suture.bench.problem import Regime
@@ -17,6 +16,7 @@ from suture.bench.reports.arm_comparison import (
     sort_arms,
 )
 from suture.bench.rows import BenchmarkRow
+from suture.core.dataclass import dataclass
 
 REGIME_TEXTS: dict[Regime, str] = {
     "visible": "the loop saw the visible checks only",

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from suture.core.clock import Clock
+from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Event
 from suture.core.ledger.kinds import (
     BudgetReserved,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from suture.core.dataclass import dataclass
 from suture.core.records.task import CheckStatus, Evidence, UnmeasuredReason
 
 JudgementOutcome = Literal["accepted", "accepted_with_remarks", "rejected", "not_comparable"]

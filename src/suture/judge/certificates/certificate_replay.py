@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
 from suture.core.settings import Settings
 from suture.errors import UsageError

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol, runtime_checkable
 
+from suture.core.dataclass import dataclass
 from suture.judge import Suite
 from suture.project.languages import Interpreter
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome
 from suture.judge.failures import make_inconsistent_ending
 from suture.judge.runners.command_line import CommandLine

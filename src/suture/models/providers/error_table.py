@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
+from suture.core.dataclass import dataclass
 from suture.errors import (
     ContextTooLong,
     ModelAuthError,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from suture.core.dataclass import dataclass
 from suture.core.records import ProjectKind
 
 Words = tuple[str, ...]

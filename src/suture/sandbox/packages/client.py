@@ -12,10 +12,11 @@ import stat
 import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
+from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file
 from suture.errors import PrerequisiteError, SandboxError
 from suture.sandbox import (

@@ -22,8 +22,6 @@ from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import urljoin
 
-import httpx
-
 from suture.core.safe_files import open_regular_file
 from suture.sandbox import Mount, get_own_interpreter, tuning
 from suture.sandbox.packages.client import (
@@ -198,6 +196,8 @@ async def _read_page(url: str, proxy: str, certificate_path: str | None) -> str:
     `certificate_path` is empty for the usual certificates, and `None` to accept any server. Raises `NoAnswer`
     if the index does not answer, or answers with a fault of its own.
     """
+    import httpx  # 0.1 s of processor time, and few runs install a package
+
     accept = {"accept": "application/vnd.pypi.simple.v1+html, text/html;q=0.9"}
     content = bytearray()
     try:

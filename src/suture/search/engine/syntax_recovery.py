@@ -11,8 +11,9 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome
 from suture.errors import UsageError
 from suture.judge.trials.target_tests import FailingProject

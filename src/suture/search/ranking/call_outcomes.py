@@ -11,8 +11,9 @@ import ast
 import doctest
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from suture.core.dataclass import dataclass
 from suture.judge.differential.input_generation import (
     Arguments,
     inputs_with_constants,

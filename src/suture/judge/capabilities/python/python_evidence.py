@@ -14,8 +14,9 @@ import ast
 import builtins
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from suture.core.dataclass import dataclass
 from suture.project.python_source.module_names import ModuleNames
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

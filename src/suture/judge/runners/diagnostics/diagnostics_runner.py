@@ -10,8 +10,9 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome, Counterexample, Task, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError

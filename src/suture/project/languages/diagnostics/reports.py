@@ -6,9 +6,10 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from suture.core.dataclass import dataclass
 from suture.project.tuning import MAX_DIAGNOSTIC_CHARS, MAX_DIAGNOSTICS
 
 ANSI_COLOUR = re.compile(r"\x1b\[[\d;]*m")

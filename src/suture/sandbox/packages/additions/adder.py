@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
+from suture.core.dataclass import dataclass
 from suture.project.languages import Interpreter
 from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
 
