@@ -1,6 +1,6 @@
 """Tuning numbers of prompts, roles, replies and tools, with their units.
 
-Numbers whose text mentions neither a measurement nor another reason were chosen by judgement and not measured.
+Numbers whose docstring mentions neither a measurement nor another reason were chosen by judgement and not measured.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MAX_QUOTED_CHARS = 60
 MAX_NEAREST_LINES = 12
 """Lines of a file that are shown for an edit that does not apply. Chosen by judgement; not measured."""
 MAX_COMPARED_LINES = 5
-"""Lines of a text that is not in a file, the longest first, for which similar lines of the file are looked up."""
+"""Lines that an edit looks for in vain, the longest first, for which similar lines of the file are looked up."""
 MAX_SIMILAR_PATHS = 5
 """Paths that are named in place of one that does not exist. Chosen by judgement; not measured."""
 MIN_WHOLE_FILE_SHARE = 0.7
@@ -165,7 +165,7 @@ COMPACTED_SHARE = 0.5
 RECENT_MESSAGES = 6
 """Latest messages that are never shortened: a patch, its result, and what the model asked for since."""
 MAX_COMPACTED_CHARS = 200
-"""Characters that are left of a text that is shortened."""
+"""Characters that are left of a message that is shortened."""
 MAX_LEDGER_INPUT_CHARS = 300
 """Characters of a call's inputs that its event keeps."""
 MAX_SHELL_S = 60.0

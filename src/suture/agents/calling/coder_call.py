@@ -76,7 +76,9 @@ async def ask_coder(
     if ends_inside_code(reply) or (is_truncated_reply(reply) and not repeats_itself(reply.text)):
         longer = replace(question.sampling, max_tokens=RETRY_LENGTH_FACTOR * role_model.max_tokens)
         question = replace(question, sampling=longer)
-        if reply.prefill and question.prefill is not None:  # Without prefill the reply starts anew.
+        if (
+            reply.prefill and question.prefill is not None
+        ):  # Without prefill the reply starts from the beginning.
             stop = FENCE_END if ends_inside_code(reply) else question.prefill.stop
             question = replace(question, prefill=Prefill(text=reply.text, stop=stop))
         reply = await _ask_again(question, reply, calls)

@@ -140,7 +140,7 @@ class RoleCall:
             temperature=self.temperature if attempt == 0 else role_model.temperature,
             max_tokens=role_model.max_tokens,
             index=self.round * MAX_ROLE_CALLS + attempt,
-            # They weigh the tests that a tester wrote. Why only local models are asked for them is not recorded.
+            # They weigh the tests that a tester wrote. Only local models are asked for them, by judgement.
             logprobs=self.role == "tester"
             and all(model.name.startswith("local:") for model in role_model.chain),
         )

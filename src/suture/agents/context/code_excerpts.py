@@ -44,14 +44,14 @@ MAX_CALLERS = 3
 
 @dataclass
 class CodeExcerpts:
-    """The code that a prompt shows.
+    """The code excerpts that a prompt shows.
 
     Attributes:
         texts: Path -> excerpt, or the whole file; the most suspicious file first.
         whole: The paths of files that are shown whole.
         shown: The functions that are shown, the most suspicious first.
         others: Functions that may be involved and are not shown.
-        notes: What is left out of what is shown, in words.
+        notes: Sentences that say what the excerpts leave out.
     """
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -62,12 +62,12 @@ class CodeExcerpts:
 
 
 def estimate_tokens(text: str) -> int:
-    """Return the tokens of code or of a text about it, on the high side."""
+    """Return an estimate, on the high side, of the tokens in code or in prose about it."""
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / BYTES_PER_TOKEN)
 
 
 def fence(text: str, label: str = "") -> str:
-    """Return a text in a fence that is longer than any run of backticks in it."""
+    """Return a string as a fenced block, with a fence longer than any run of backticks in the string."""
     longest = max(map(len, BACKTICKS.findall(text)), default=0)
     marks = "`" * max(3, longest + 1)
     body = text.strip("\n")

@@ -14,7 +14,7 @@ from suture.project.workspace import decode_text, is_test_file
 from suture.sandbox import BOX
 
 VARIABLE_PARTS = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|0x[0-9a-f]+|\d+(?:\.\d+)?""")
-"""Parts of a message that differ between tests with one cause: quoted texts, addresses and numbers."""
+"""Parts of a message that differ between tests with one cause: quoted strings, addresses and numbers."""
 MAX_SHAPE_CHARS = 200
 RUN_ENDINGS = ("exit_code", "signal", "time_limit")
 """Codes of failures of a whole run."""

@@ -69,7 +69,7 @@ READ_MORE = "ask for them with read_file"
 
 @dataclass(frozen=True, kw_only=True)
 class FailureContext:
-    """What a model is told about failing tests. Each text is Markdown and may be empty.
+    """What a model is told about failing tests. Each section is Markdown and may be empty.
 
     Attributes:
         rules: The project's own rules.
@@ -246,7 +246,7 @@ def _with_printed_frames(verdict: Verdict, reader: _ProjectReader) -> Verdict:
 
 
 class _ProjectReader:
-    """Reads a project with a candidate: its texts, its units and the sources of its tests."""
+    """Reads a project with a candidate: its files, its units and the source of its tests."""
 
     def __init__(self, task: Task, files: Mapping[str, bytes], suite: Suite) -> None:
         self.task = task
@@ -315,7 +315,7 @@ class _ProjectReader:
         return list(facts.values())[:MAX_CAUSES]
 
     def find_check(self, cause: FailureCause) -> str:
-        """Return the source of a check that is no test of a file."""
+        """Return the source of a check that is not a test in a file."""
         checks = {check.id: check.source for check in self.suite.task.checks if check.provenance != "oracle"}
         return checks.get(cause.fact.check_id, "")
 

@@ -122,7 +122,7 @@ def _render_comparison(fact: Counterexample, call: str) -> list[str]:
 
 
 def _render_line_diff(expected: str, actual: str) -> str:
-    """Return the differing lines of two texts of several lines; empty if the values are no such texts."""
+    """Return the differing lines of two multi-line strings; empty if the values are not multi-line strings."""
     texts = [_read_text(value) for value in (expected, actual)]
     if not all(text is not None and "\n" in text.rstrip("\n") for text in texts):
         return ""
@@ -137,7 +137,7 @@ def _render_line_diff(expected: str, actual: str) -> str:
 
 
 def _read_text(value: str) -> str | None:
-    """Return the text that a literal stands for; a value that is no literal may be the text itself."""
+    """Return the string that a literal denotes. A value that is not a literal may be the string itself."""
     if value[:1] not in ("'", '"'):
         return value if "\n" in value else None
     try:

@@ -53,7 +53,7 @@ def select_suspicious_files(
 
 
 def is_encodable(text: str) -> bool:
-    """Return whether a text can be part of a prompt: bytes that are not text cannot."""
+    """Return whether a string can be part of a prompt: undecodable bytes cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -32,7 +32,7 @@ MAX_SECTION_CHARS = 800
 
 
 def read_project_rules(files: Mapping[str, bytes]) -> tuple[str, str, int]:
-    """Return `(path, text, number of characters left out)` of a project's rules; empty texts if it has none."""
+    """Return `(path, text, number of characters left out)` of a project's rules; empty strings if it has none."""
     for name in RULE_FILES:
         if name in files:
             text = decode_text(files[name]).strip()

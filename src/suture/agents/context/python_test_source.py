@@ -214,7 +214,7 @@ class _TestReader:
         self.source.add_lines(module.path, first_line(owner), max(owner.lineno, owner.body[0].lineno - 1))
         if first_line(owner.body[0]) <= owner.lineno:
             return
-        # A docstring is no header; decorators of the first method are none either.
+        # A docstring is not part of the header, and neither are decorators of the first method.
         self.source.lines[module.path] -= set(range(first_line(owner.body[0]), owner.body[0].lineno))
 
     def _show_decorator(self, module: _Module, decorator: ast.expr) -> None:

@@ -56,7 +56,7 @@ def find_related_functions(
 
     Args:
         texts: The project's code without its tests: path -> text.
-        shown: Texts that the prompt shows in any case; functions in them are left out.
+        shown: Sources that the prompt shows in any case; functions in them are left out.
     """
     locations = [(suspect.path, suspect.function) for suspect in suspects if suspect.function]
     folders = {PurePosixPath(path).parent for path, _ in locations}

@@ -1,6 +1,6 @@
 """Carry out the tools of a conversation. Files are read and written in memory; the shell uses the sandbox.
 
-The changes are texts over the files that the turn began with. Each shell command runs in a new copy of the
+The changes are new contents of the files that the turn began with. Each shell command runs in a new copy of the
 project with these changes, and the changes that it makes are added to them. No process survives a command.
 """
 

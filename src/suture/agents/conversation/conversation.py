@@ -94,7 +94,7 @@ class _Progress:
         self.lost_replies = 0
         self.begins_attempt = result.patch is not None
         if reply.text or reply.tool_calls:
-            # Nothing of a reply that was cut is applied, so its text would only take room in each later prompt.
+            # Nothing in a reply that was cut off is applied, so its text would only lengthen each later prompt.
             text = reply.text[: tuning.MAX_COMPACTED_CHARS] if result.problem == "cut" else reply.text
             message = Message(role="assistant", content=text, tool_calls=reply.tool_calls)
             self.history.extend([message, *result.answer])
@@ -249,7 +249,7 @@ class _Conversation:
         calls = self._calls_in(reply)
         changed, notes = self._read_text(reply.text)
         if any(call.name in CHANGING_TOOLS for call in calls):
-            notes = []  # The change is in the calls, and code in the text only explains it.
+            notes = []  # The calls hold the change; code in the text only explains it.
         is_complete, wants_tests = not notes, False
         outputs: list[tuple[ToolCall, str]] = []
         for call in calls:
@@ -273,7 +273,7 @@ class _Conversation:
         return reply.tool_calls if self._profile.tools else read_text_calls(reply.text)
 
     def _read_text(self, text: str) -> tuple[Mapping[str, str], list[str]]:
-        """Return `(changes, notes)`: all changes with those in the text of a reply, and why others are left out.
+        """Return `(changes, notes)`: all changes, including those in the text of a reply, and why others are left out.
 
         A change that does not apply to the present files, but to those of an earlier patch, builds on that one.
         """

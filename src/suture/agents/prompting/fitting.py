@@ -54,7 +54,7 @@ class PromptPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Prefill:
-    """The beginning of a reply, for a model that continues it, and the texts before which the reply ends."""
+    """The beginning of a reply, which the model continues, and the strings before which the reply ends."""
 
     text: str
     stop: tuple[str, ...]

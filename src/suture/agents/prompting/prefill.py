@@ -162,7 +162,7 @@ def _is_placeholder(node: ast.stmt) -> bool:
     """Return whether a statement stands for a missing body."""
     if isinstance(node, ast.Raise):
         return "NotImplementedError" in ast.dump(node)
-    # A constant is `...` or a docstring. Why a lone `None` counts as a body is not recorded.
+    # A constant is `...` or a docstring. A lone `None` also counts as a body.
     return isinstance(node, ast.Pass) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.value.value is not None
     )

@@ -70,7 +70,7 @@ class PromptFile(FileModel):
 
 @dataclass(frozen=True, kw_only=True)
 class PromptTemplate:
-    """A checked template. Its `variables` are those that must be given; the text need not use all of them."""
+    """A checked template. All of its `variables` must be given, although the text need not use all of them."""
 
     text: str
     variables: frozenset[str]
@@ -114,8 +114,8 @@ def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Promp
     Args:
         raw: The parsed YAML.
         source: The file's name, for messages.
-        packaged: Suture's own prompt that the file replaces. What the file omits is taken from it. A text may
-            omit one of its variables only if the rule lets that variable shrink to nothing.
+        packaged: Suture's own prompt that the file replaces. What the file omits is taken from it. A template may omit
+            one of its variables only if the rule lets that variable shrink to nothing.
 
     Raises:
         UsageError: The file is not a prompt, or does not fit the role; the message says where.
@@ -162,7 +162,7 @@ def _check_template(file: TemplateFile, where: str, packaged: PromptTemplate | N
         raise UsageError(f"{where}: {mismatched} are declared and not used, or used and not declared")
     shrink = file.shrink if file.shrink is not None else packaged.shrink if packaged else {}
     required = packaged.variables if packaged else used
-    # A text may omit a variable that can shrink to nothing.
+    # A template may omit a variable that can shrink to nothing.
     missing = {name for name in required - used if name not in shrink or shrink[name].least > 0}
     if mismatched := sorted((used - required) | missing):
         raise UsageError(
@@ -186,11 +186,11 @@ def prompt_to_dict(prompt: Prompt) -> dict[str, Any]:
 
 
 def prompt_to_yaml(prompt: Prompt) -> str:
-    """Return a prompt as an equivalent file; multi-line texts are written as blocks."""
+    """Return a prompt as an equivalent YAML file; multi-line strings are written as blocks."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Writes long texts as blocks."""
+        """Writes multi-line strings as blocks."""
 
     def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         style = "|" if "\n" in text else None

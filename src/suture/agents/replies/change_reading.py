@@ -2,7 +2,7 @@
 
 A reply may hold whole files, functions, search/replace blocks, diffs, patches and the inputs of edit tools, all
 of them side by side. They are applied in their order. Each part changes a file, is a problem for the model to mend, or
-is no change, such as a quotation or a command.
+changes nothing, such as a quotation or a command.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ReadChange:
     """What a reply changes.
 
     A file changes as a whole or not at all: if one of its edits has a problem, none of its edits is applied.
-    The other files change all the same; whoever wants all or nothing looks at `problems`.
+    The other files still change; a caller that wants all or nothing looks at `problems`.
 
     Attributes:
         files: Path -> new text of each file that changes or is new.
@@ -79,7 +79,7 @@ def read_change(
             for all.
         protected: Paths that no reply may write, whether they exist or not.
         may_create: Whether the reply may hold new files.
-        is_cut: Whether the reply was cut off at its maximal length, so that what has no end is not complete.
+        is_cut: Whether the reply was cut off at its maximal length, so that a part without an end is incomplete.
     """
     reading = _Reading(
         originals={path: content.replace("\r\n", "\n") for path, content in files.items()},
@@ -229,7 +229,7 @@ class _Reading:
             if fitting and tier is not tiers[0]:
                 raise EditFault("several_files", candidates=fitting[:MAX_SIMILAR_PATHS])
             if fitting:
-                return fitting[-1]  # The file that the text names last.
+                return fitting[-1]  # The file that the reply names last.
         only = self.shown if len(self.shown) == 1 else self._mentioned_paths(part.mentioned)[-1:]
         if only:
             return only[0]
@@ -293,7 +293,7 @@ class _Reading:
         self.steps[path] = [part]
 
     def _is_quotation(self, path: str, part: CodePart) -> bool:
-        """Return whether code is in the project's file as it is, so that it is no change of it."""
+        """Return whether code is in the project's file already, so that it does not change the file."""
         original = self.originals.get(path, "")
         if not original.strip() or not part.code.strip():
             return original == part.code
@@ -412,7 +412,7 @@ class _Reading:
         ]
 
     def _mentioned_paths(self, text: str) -> list[str]:
-        """Return the project's files that a text names, in their order, the last mention counting."""
+        """Return the project's files that a string names, in the order of their last mentions."""
         found: dict[str, None] = {}
         for token in re.findall(r"[\w@.+/\\-]+", text):
             cleaned = token.strip(".")
@@ -482,7 +482,7 @@ def _context_of(part: CodePart) -> str:
 
 
 def _contains_lines(text: str, part: str) -> bool:
-    """Return whether a text has the lines of another one, whatever their indentation and blank lines."""
+    """Return whether a string has the lines of another one, whatever their indentation and blank lines."""
     lines, wanted = ([line.strip() for line in t.split("\n") if line.strip()] for t in (text, part))
     return any(lines[n : n + len(wanted)] == wanted for n in range(len(lines) - len(wanted) + 1))
 

@@ -26,14 +26,14 @@ PYTHON_ENDINGS = (".py", ".pyi", ".pyw")
 
 
 def merge_code(path: str, original: str, code: str, context: str, *, is_whole: bool) -> str:
-    """Return a file with the code of a reply in it; the original text if the code changes nothing.
+    """Return a file with the code of a reply merged in; the original file if the code changes nothing.
 
     Args:
-        context: Text about the code that may name a class.
+        context: Prose about the code, which may name a class.
         is_whole: Whether the reply says that this is the whole file.
 
     Raises:
-        EditFault: The code is a part of the file, and its place is unknown; or it leaves out code.
+        EditFault: The code is only a part of the file and its place is unknown, or it leaves out code.
     """
     if not original.strip():
         return code
@@ -71,7 +71,7 @@ def _is_whole_file(path: str, original: str, code: str) -> bool:
 
 
 def first_line(text: str) -> str:
-    """Return the first line of a text that is not blank."""
+    """Return the first line of a string that is not blank."""
     return next((line.strip() for line in text.split("\n") if line.strip()), "")
 
 

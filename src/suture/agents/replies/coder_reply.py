@@ -54,7 +54,7 @@ def add_known_imports(code: str, before: str = "") -> str:
     """Add an import for each well-known name that a module reads and nothing in it binds.
 
     Args:
-        before: The module's earlier text, if any. Names that it read already get no import.
+        before: The module's earlier source, if any. Names that it already read get no import.
     """
     tree, old_tree = parse_module(code), parse_module(before)
     if tree is None:
@@ -169,7 +169,7 @@ def ends_inside_code(reply: Reply) -> bool:
 
 
 def repeats_itself(text: str) -> bool:
-    """Return whether a text ends with the same few lines over and over, so that the model will not end it."""
+    """Return whether a reply ends with the same few lines over and over, so that the model would never end it."""
     lines = [line.strip() for line in split_lines(text) if line.strip()][:-1]  # The last line may be cut off.
     for period in range(1, MAX_REPEATED_LINES + 1):
         end = lines[-period * MIN_REPETITIONS :]

@@ -68,11 +68,11 @@ class EditProblem:
 
     Attributes:
         code: Why.
-        path: The file that it names or means; `None` if nobody knows.
+        path: The file that it names or means; `None` if that is unknown.
         number: Its number among the parts of the reply, from 1.
-        quote: The first line of the text, or the name of the definition, that it is about.
-        count: The number that the code is about: places in the file, or lines of it.
-        nearest: The lines of the file that resemble the text to replace.
+        quote: The first line of the code, or the name of the definition, that the problem is about.
+        count: The number that the code refers to: places or lines in the file.
+        nearest: The lines of the file that resemble the lines to replace.
         candidates: What it may mean: paths, or qualified names of definitions.
     """
 

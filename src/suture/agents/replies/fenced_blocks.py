@@ -86,7 +86,7 @@ class CodeBlock:
 
 
 def fenced_blocks(text: str) -> list[CodeBlock]:
-    """Return all fenced blocks in order. A block without an end extends to the end of the text."""
+    """Return all fenced blocks in order. A block without a closing fence extends to the end of the reply."""
     # Not str.splitlines: a string in the code may contain a form feed or U+2028.
     lines = _tags_as_fences([line.removesuffix("\r") for line in text.split("\n")])
     closings = [(number, match) for number, line in enumerate(lines) if (match := CLOSING_FENCE.match(line))]
@@ -222,7 +222,7 @@ class CodePart(ReplyPart):
     """Code without a place: a whole file, or some of its definitions.
 
     Attributes:
-        code: The text, with a newline at the end unless it is empty.
+        code: The source code, with a newline at the end unless it is empty.
         is_whole: Whether the reply says that this is the whole file.
         label: The language that the reply names, such as `python`; lower case.
     """
@@ -252,4 +252,4 @@ class UnusablePart(ReplyPart):
 
 @dataclass(frozen=True, kw_only=True)
 class IgnorablePart(ReplyPart):
-    """A block that is no change, such as a command or a log."""
+    """A block that changes nothing, such as a command or a log."""

@@ -38,7 +38,7 @@ LOOP_TEMPLATE = (
     f"for {DRAW_NAME} in map(__import__('random').Random, range({tuning.EXAMPLES_PER_PROPERTY})):\n    pass"
 )
 ALPHABET = "abcdefghijklmnopqrstuvwxyz ABCXYZ019_-.,"
-"""Characters of texts for which the strategy names none."""
+"""Characters of the strings that a strategy without an alphabet generates."""
 
 
 class _UnsupportedStrategy(Exception):
@@ -60,7 +60,7 @@ def _unroll_hypothesis_test(test: ast.FunctionDef) -> ast.For | None:
         return None
     positional = names[len(names) - len(given.args) :]  # Hypothesis fills them from the right.
     strategies = dict(zip(positional, given.args, strict=False))
-    # A `**mapping` has no name. Its empty name is no argument, so such a test is not unrolled.
+    # A `**mapping` has no name. Its empty name matches no argument, so such a test is not unrolled.
     strategies |= {keyword.arg or "": keyword.value for keyword in given.keywords}
     if set(strategies) != set(names):
         return None

@@ -47,7 +47,7 @@ def is_diff(lines: Sequence[str]) -> bool:
 
 
 def find_diff_end(lines: Sequence[str], start: int) -> int:
-    """Return the index after the last line of a diff that stands in the text without a fence."""
+    """Return the index after the last line of a diff that is in the reply without a fence."""
     index, end = start, start
     in_hunk = False
     while index < len(lines):
@@ -173,7 +173,7 @@ def make_hunk(
 
 
 def _pair(lines: Sequence[str], *, keep_blank: bool) -> tuple[str, str]:
-    """Return the text before and after a hunk.
+    """Return the lines before and after a hunk is applied.
 
     Args:
         keep_blank: Whether the blank before an unchanged line belongs to the line.

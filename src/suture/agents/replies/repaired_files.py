@@ -185,7 +185,7 @@ def _replace_chunks(original: str, code: str) -> str | None:
 
 
 def _split_chunks(text: str) -> list[str]:
-    """Split a text that does not parse into top-level pieces, decorators together with their definitions."""
+    """Split source that does not parse into top-level pieces, decorators together with their definitions."""
     chunks: list[str] = []
     is_decorated = False
     for piece in CHUNK_START.split(text):

@@ -52,7 +52,7 @@ DEFINITION = re.compile(
     r"^\s*(?:(?:export|default|async|public|static)\s+)*(?:def|class|function|func)\s+\w", re.MULTILINE
 )
 EDIT_KEY = re.compile(r"[\"'](?:old_?str(?:ing)?|new_?str(?:ing)?|file_text)[\"']\s*:", re.IGNORECASE)
-"""A key of an edit tool's inputs, in a text that is no JSON."""
+"""A key of an edit tool's inputs, in a reply that is not JSON."""
 MAX_JSON_STARTS = 20
 """Lines that are tried as the start of a JSON object in prose."""
 SHELL_SUFFIXES = (".sh", ".bash", ".zsh")
@@ -81,7 +81,7 @@ WHOLE_FILE_WORDS = re.compile(
 
 
 def scan_reply(text: str) -> list[ReplyPart]:
-    """Return the parts of a reply in their order, also those that are no change."""
+    """Return the parts of a reply in order, including those that change nothing."""
     text = text.replace("\r\n", "\n")
     parts, rest = _take_elements(text)
     lines = rest.split("\n")
@@ -114,7 +114,7 @@ def _join_replacements(parts: Sequence[ReplyPart]) -> list[ReplyPart]:
 
 
 def _take_elements(text: str) -> tuple[list[ReplyPart], str]:
-    """Return the changes in XML elements, and the text with `TAKEN` lines in their place."""
+    """Return the changes in XML elements, and the reply with `TAKEN` lines in their place."""
     parts: list[ReplyPart] = []
     rest, done = "", 0
     for start, end, found in find_elements(text):
@@ -197,7 +197,7 @@ def _join(lines: Sequence[str]) -> str:
 
 
 def _find_envelope_end(lines: Sequence[str], start: int) -> int:
-    """Return the index after an envelope; one without an end goes on to the fence or the end of the text."""
+    """Return the index after an envelope. One without an end extends to the fence or the end of the reply."""
     for index in range(start, len(lines)):
         if ENVELOPE_END.match(lines[index]):
             return index + 1
@@ -207,7 +207,7 @@ def _find_envelope_end(lines: Sequence[str], start: int) -> int:
 
 
 def _read_blocks(lines: list[str]) -> list[ReplyPart]:
-    """Return the parts in the fenced blocks, or in the text itself if nothing is fenced."""
+    """Return the parts in the fenced blocks, or in the reply itself if nothing is fenced."""
     text = "\n".join(lines)
     blocks = fenced_blocks(text)
     parts: list[ReplyPart] = []
@@ -224,7 +224,7 @@ def _read_blocks(lines: list[str]) -> list[ReplyPart]:
 
 
 def _blank_blocks(lines: Sequence[str], blocks: Sequence[CodeBlock]) -> str:
-    """Return the text without what is fenced."""
+    """Return the reply without its fenced blocks."""
     fenced = {n for block in blocks for n in range(block.line, block.line + block.line_count)}
     return "\n".join("" if number in fenced else line for number, line in enumerate(lines))
 

@@ -37,7 +37,7 @@ READ_COMMANDS = ("view", "read", "read_file", "list", "search", "undo_edit", "op
 COMMAND_KEYS = ("command", "action", "type", "operation", "op", "kind")
 PATH_SHAPE = re.compile(r"^[\w@.+/\\\[\]()-]+(?:/[\w@.+-]+|\.\w{1,12})$")
 MAX_OBJECTS = 100
-"""JSON objects that are read from one text."""
+"""Maximum number of JSON objects that are read from one reply."""
 
 ELEMENT_NAMES = (
     "write_to_file|create_file|write_file|replace_in_file|apply_diff|str_replace_editor|str_replace|edit_file|edit"
@@ -59,11 +59,11 @@ ATTRIBUTE = re.compile(r"(\w+)\s*=\s*[\"']([^\"']*)[\"']")
 def parse_json_parts(
     text: str, line: int, mentioned: str = "", path: str | None = None
 ) -> list[ReplyPart] | None:
-    """Return the changes in a text that is JSON as a whole; `None` if it is not, or describes no change.
+    """Return the changes in a string that is entirely JSON; `None` if it is not, or describes no change.
 
     Args:
-        line: Index of the text's first line in the reply.
-        path: The file that the reply names for the text.
+        line: Index of the string's first line in the reply.
+        path: The file that the reply names for the string.
     """
     values = list(_decode_values(text))
     if not values:
@@ -73,7 +73,7 @@ def parse_json_parts(
 
 
 def _decode_values(text: str) -> Iterator[Any]:
-    """Yield the JSON values in a text that consists of them; none if there is anything else."""
+    """Yield the JSON values in a string that consists of them; none if it contains anything else."""
     decoder = json.JSONDecoder(strict=False)  # Models write raw line feeds into strings.
     rest = text.strip()
     values: list[Any] = []
@@ -93,7 +93,7 @@ def _decode_values(text: str) -> Iterator[Any]:
 
 
 def _decode_python_literal(text: str) -> Any:
-    """Return the value of a Python literal, with which models write long strings; `None` if it is none."""
+    """Return the value of a Python literal, as which models write long strings; `None` if it is not a literal."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -134,7 +134,7 @@ def _read_object(value: dict[str, Any], path: str | None, line: int, mentioned: 
             inner = next(_decode_values(inner), None)
         if isinstance(inner, dict | list):
             is_call = True
-            # The tool's name is no path, but it may say what the call does.
+            # The tool's name is not a path, but it may say what the call does.
             named = {"command": value["name"], **inner} if isinstance(inner, dict) and isinstance(
                 value.get("name"), str) else inner  # fmt: skip
             yield from _read_value(named, path, line, mentioned)
@@ -215,9 +215,9 @@ def _read_patch_text(text: str, path: str | None, line: int, mentioned: str) -> 
 
 
 def find_elements(text: str) -> Iterator[tuple[int, int, list[ReplyPart]]]:
-    """Yield `(start, end, parts)` for each XML element in a text that describes a change.
+    """Yield `(start, end, parts)` for each XML element in a reply that describes a change.
 
-    Start and end are offsets in the text; the line numbers of the parts are those of the element.
+    Start and end are offsets in the reply; the line numbers of the parts are those of the element.
     """
     done = 0
     for match in ELEMENT.finditer(text):

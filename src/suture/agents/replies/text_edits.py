@@ -36,7 +36,7 @@ ELIDING_COMMENT = re.compile(
 )
 """A comment that stands for code which the model left out: `# ... existing code ...`, `// rest of the file`."""
 ELISION = re.compile(rf"^\s*(?:\.{{3}}|…|\[\.{{3}}\])\s*$|{ELIDING_COMMENT.pattern}", re.IGNORECASE)
-"""The same, or a line `...`, which may also be code."""
+"""An eliding comment, or a line that consists of `...`, which may also be code."""
 LINE_NUMBER = re.compile(r"^\s*\d{1,6}(?:\t|: ?| ?\| ?|  )")
 SMART_SIGNS = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-",
@@ -47,7 +47,7 @@ SMART_SIGNS = str.maketrans(
 
 @dataclass(frozen=True, kw_only=True)
 class DiffHunk:
-    """Text to replace.
+    """The old and new lines of one replacement.
 
     Attributes:
         old: The text to find; empty to insert `new` before `line`, or at the end of an empty or new file.
@@ -87,7 +87,7 @@ class _Lines:
 
 
 def apply_hunks(hunks: Sequence[DiffHunk], text: str) -> str:
-    """Return a text with all hunks applied, one after the other.
+    """Return a file's source with all hunks applied, one after the other.
 
     Raises:
         EditFault: One of them does not apply.
@@ -103,7 +103,7 @@ def apply_hunks(hunks: Sequence[DiffHunk], text: str) -> str:
 
 
 def _require_complete(hunk: DiffHunk, text: str) -> None:
-    """Check that the new text leaves out nothing that the old text has."""
+    """Check that the new lines elide nothing that the old lines have."""
     known = {line.strip() for line in (*hunk.old.split("\n"), *text.split("\n"))}
     for line in hunk.new.split("\n"):
         if ELIDING_COMMENT.match(line) and line.strip() not in known:
@@ -111,7 +111,7 @@ def _require_complete(hunk: DiffHunk, text: str) -> None:
 
 
 def are_applied(hunks: Sequence[DiffHunk], original: str, text: str) -> bool:
-    """Return whether a text has the results of hunks already, which would apply to its original."""
+    """Return whether a file already has the results of hunks that would apply to its original."""
     try:
         apply_hunks(hunks, original)
     except EditFault:
@@ -205,7 +205,7 @@ COMPARISONS: tuple[Callable[[str], str], ...] = (
 
 
 def _split(hunk: DiffHunk) -> _Lines:
-    """Return the lines of a hunk, without a newline at the end of both texts."""
+    """Return the lines of a hunk, without a final newline that both of its strings have."""
     old, new = hunk.old, hunk.new
     if old.endswith("\n") and (new.endswith("\n") or not new):
         old, new = old.removesuffix("\n"), new.removesuffix("\n")
@@ -242,7 +242,7 @@ def _equal_runs(old: Sequence[str], lines: Sequence[str]) -> Iterator[_Place]:
 
 
 def _equal_texts(old: Sequence[str], lines: Sequence[str], compare: Callable[[str], str]) -> Iterator[_Place]:
-    """Yield the places at which the lines with text follow each other, whatever blank lines are between them."""
+    """Yield the places where the non-blank lines follow each other, whatever blank lines are between them."""
     wanted = [compare(line) for line in old if line.strip()]
     numbers = [number for number, line in enumerate(lines) if line.strip()]
     texts = [compare(lines[number]) for number in numbers]
@@ -319,7 +319,7 @@ def _fit_to_file(parts: _Lines, found: Sequence[str], compare: Callable[[str], s
 
 
 def _strip_blank_edges(parts: _Lines, found: Sequence[str]) -> list[str]:
-    """Return the new lines without the blank lines around them that the old text has, but the file does not."""
+    """Return the new lines without the blank lines around them that the old lines have, but the file does not."""
     old, new = list(parts.old), list(parts.new)
     for end in (0, -1):
         while old and not old[end].strip() and (not found or found[end].strip()):
@@ -341,7 +341,7 @@ def _margin(line: str) -> str:
 
 
 def _map_margins(old: Sequence[str], found: Sequence[str]) -> dict[str, str] | None:
-    """Return the file's indentation for each indentation of the old text; `None` if it has several."""
+    """Return the file's indentation for each indentation of the old lines; `None` if one maps to several."""
     margins: dict[str, str] = {}
     texts = [line for line in old if line.strip()]
     found_texts = [line for line in found if line.strip()]
@@ -392,7 +392,7 @@ def _number(indices: Sequence[int], lines: Sequence[str]) -> list[NumberedLine]:
 
 
 def find_nearest_lines(old: Sequence[str], lines: Sequence[str]) -> list[NumberedLine]:
-    """Return the lines of a file that resemble a text the most, and one line around them; empty if none do."""
+    """Return the lines of a file that most resemble the given ones, and one line around them; empty if none do."""
     stripped = [line.strip() for line in lines]
     counts = Counter(stripped)
     texts: dict[str, int] = {}

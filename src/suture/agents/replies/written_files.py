@@ -35,7 +35,7 @@ one of these words too."""
 
 
 def _choose_module(blocks: Sequence[CodeBlock], brief: WriteBrief) -> str:
-    """Return the text of the requested module.
+    """Return the source of the requested module.
 
     These are tried in turn: a block that defines the entry point, a block that is the body of the given stub, all
     blocks together, and code without the entry point.
@@ -167,7 +167,7 @@ def collect_written_files(
     if not brief.allows_several_files:
         text = _choose_module(blocks, brief)
         return {brief.module: text, **_imported_by(text, blocks, brief)}
-    # A block of data belongs to a file only if it names one. Without a path it counts as Python, which is no data.
+    # A block of data belongs to a file only if it names one. Without a path it counts as Python, which is not data.
     data_files = [
         block
         for block in data

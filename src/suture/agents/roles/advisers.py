@@ -192,5 +192,5 @@ def draft_lessons_prompt(
 
 
 def _words(text: str) -> str:
-    """Return the words of a text without case and punctuation."""
+    """Return the words of a string without case and punctuation."""
     return " ".join("".join(c if c.isalnum() else " " for c in text.casefold()).split())

@@ -93,7 +93,7 @@ async def investigate(
         MalformedReply: No reply was an action, or there was no diagnosis.
     """
     task = render_optional_task(brief.statement)
-    # Only a text with a bracket can be a call, and only a call can be traced.
+    # Only a string with a bracket can be a call, and only a call can be traced.
     failing_call = next((fact.call for fact in brief.facts if "(" in fact.call), "")
     can_trace = bool(failing_call) and TRACE_TOOL in {tool.name for tool in tools}
 

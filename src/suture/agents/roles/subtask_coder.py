@@ -61,11 +61,11 @@ class InMemoryFiles:
         return (create, read, list_all) if self._files or self.written else (create,)
 
     def read(self, path: str) -> str | None:
-        """Return the current text of a file, or `None`."""
+        """Return the current content of a file, or `None`."""
         return self.written.get(path, self._files.get(path))
 
     def write(self, path: str, code: str) -> str:
-        """Write a file; definitions that the code lacks stay. Return why it was refused, or an empty text."""
+        """Write a file; definitions that the code lacks stay. Return why it was refused, or an empty string."""
         path = posixpath.normpath(path.strip())
         is_outside = not path or path.startswith(("/", "..")) or "\\" in path or "\0" in path
         if is_outside or not path.endswith(".py") or not self._may_write(path):
@@ -120,7 +120,7 @@ def merge_subtask_files(base: Mapping[str, str], written: list[Mapping[str, str]
 
 
 def _changed_part(base: str, text: str) -> str:
-    """Return the statements of a text that differ from those of the base, and all its imports."""
+    """Return the statements of a module that differ from those of the base, and all of its imports."""
     old, new = parse_module(base), parse_module(text)
     if old is None or new is None:
         return text

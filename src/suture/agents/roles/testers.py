@@ -258,7 +258,7 @@ class ExamplesReply(BaseModel, frozen=True, title="Examples"):
 def checks_from_examples(
     examples: Iterable[StatedExample], provenance: Provenance, entry_point: str | None
 ) -> GeneratedChecks:
-    """Return the checks of stated examples, of trust 0; those that are no call with a plain result are dropped.
+    """Return the checks of stated examples, of trust 0; those that are not a call with a plain result are dropped.
 
     Raises:
         MalformedReply: No example is usable.
@@ -275,7 +275,7 @@ def checks_from_examples(
 
 
 def _render_assert(example: StatedExample) -> str | None:
-    """Return an example as an assert; `None` if it is no call with a plain result."""
+    """Return an example as an assert; `None` if it is not a call with a plain result."""
     try:
         call = ast.parse(example.call.strip(), mode="eval").body
         expected = ast.parse(example.expected.strip(), mode="eval").body

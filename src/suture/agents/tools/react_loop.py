@@ -195,7 +195,7 @@ async def run_tool_loop(
 
 
 def _action_key(action: ToolAction) -> str:
-    """Return a text that is equal for actions that differ only in white space."""
+    """Return a string that is equal for actions that differ only in white space."""
     return "".join(f"{action.tool}:{action.input}{action.code}".split())
 
 
@@ -212,7 +212,7 @@ def _choose_action(
 
 
 def cut_middle(text: str, max_chars: int) -> str:
-    """Return a text without its middle if it is too long."""
+    """Return a string without its middle if it is too long."""
     if len(text) <= max_chars:
         return text
     half = max_chars // 2
