@@ -28,7 +28,7 @@ MIN_LINE_CHARS = 12
 def find_leaks(problem: Problem, folder: RunFolder, regime: Regime = "visible") -> tuple[str, ...]:
     """Return the parts of the hidden checks that appear in a run's prompts although no solver may see them.
 
-    A model that knows the data set by heart may write a hidden check itself. It is no leak if the model then
+    A model that knows the data set by heart may write a hidden check itself. It is not a leak if the model then
     sees the check again as part of its own code. What a model only repeats from a prompt does not count as
     written by it. In the regime `self`, visible checks that the statement does not contain are hidden too.
     """
@@ -107,7 +107,7 @@ def _any_begins_with(arguments: Iterable[str], beginnings: tuple[str, ...]) -> b
 
 
 def _contains_arguments(text: str, beginnings: tuple[str, ...]) -> bool:
-    """Return whether a text contains the arguments, however they are passed, such as by a loop over cases."""
+    """Return whether a prompt contains the arguments, however they are passed, such as by a loop over cases."""
     return any(arguments.removesuffix(")") in text for arguments in beginnings)
 
 
@@ -139,7 +139,7 @@ class HiddenCalls:
 
 
 def compact_text(text: str) -> str:
-    """Return a text without blanks and with one kind of quotes."""
+    """Return a string without blanks and with one kind of quotes."""
     return "".join(text.split()).replace('"', "'")
 
 
@@ -180,7 +180,7 @@ def _aliases(tree: ast.Module, entry_point: str) -> Iterator[str]:
 
 
 def _argument_texts(call: ast.Call) -> list[str]:
-    """Return the arguments as source and as the `repr` of their values; empty if they are no literals."""
+    """Return the arguments as source and as the `repr` of their values; empty if they are not literals."""
     arguments = [("", value) for value in call.args]
     arguments += [(f"{keyword.arg}=", keyword.value) for keyword in call.keywords]
     if not all(_is_constant(value) for _, value in arguments):
@@ -227,7 +227,7 @@ def measure_rarity(text: str, known_atoms: Container[str] = ()) -> int:
 
 
 def split_atoms(text: str) -> list[str]:
-    """Return the numbers and words of a text, in order."""
+    """Return the numbers and words of a string, in order."""
     return ATOM_RE.findall(text)
 
 

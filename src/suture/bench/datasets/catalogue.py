@@ -29,7 +29,7 @@ GROUP = "suture.datasets"
 RECORD_FAULTS = (AttributeError, IndexError, KeyError, SyntaxError, TypeError, ValueError)
 """What an adapter raises if a record lacks a field or holds another type there."""
 TEXT_FIELDS = ("id", "statement", "entry_point", "given", "visible", "hidden", "reference")
-"""Fields of a `Problem` that must be text."""
+"""Fields of a `Problem` that must be strings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,7 +161,7 @@ def _load_known_problems(name: str, dataset: Dataset, make: ProblemFactory) -> I
 
 
 def _require_text(problem: Problem) -> None:
-    """Raise `TypeError` if a text field is missing in a record and became `None`."""
+    """Raise `TypeError` if a string field is missing in a record and became `None`."""
     for name in TEXT_FIELDS:
         if not isinstance(getattr(problem, name), str):
             raise TypeError(f"{name} is no text")

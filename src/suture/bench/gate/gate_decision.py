@@ -22,7 +22,7 @@ from suture.errors import StorageError, UsageError
 from suture.models import open_model
 
 GateStanding = Literal[Standing, "broken"]
-"""`broken`: the machinery failed on so many tasks that the others say nothing about the arm."""
+"""`broken`: the test machinery failed on too many tasks for the others to say anything about the arm."""
 MAX_SKIPPED_SHARE = 0.1
 """Share of the tried tasks that may lack a result; a single one always may. Chosen by judgement; not measured."""
 

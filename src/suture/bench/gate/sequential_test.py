@@ -30,8 +30,8 @@ class SequentialDesign:
         poor_rate: The rate that is too poor. At this rate or a worse one, the test passes with a probability of at
             most `error`.
         error: Probability of an error of either kind, in [0, 1].
-        fails: Entry n: the test fails after n + 1 tasks if at most so many are solved; -1 if it cannot fail yet.
-        passes: Entry n: it passes after n + 1 tasks if at least so many are solved; n + 2 if it cannot pass yet.
+        fails: Entry n: the test fails after n + 1 tasks if at most this many are solved; -1 if it cannot fail yet.
+        passes: Entry n: it passes after n + 1 tasks if at least this many are solved; n + 2 if it cannot pass yet.
     """
 
     good_rate: float
@@ -118,7 +118,7 @@ def compute_chances(design: SequentialDesign, rate: float) -> OutcomeChances:
 def decide(design: SequentialDesign, results: Iterable[bool]) -> SequentialDecision:
     """Apply a test to results until it stops or they end.
 
-    The results say whether each task was solved, in an order that was fixed beforehand.
+    The results say whether each task was solved, in an order that was fixed in advance.
     """
     tried = solved = 0
     for tried, is_solved in enumerate(results, 1):

@@ -173,7 +173,7 @@ class ArmMetrics:
 
 
 NO_VISIBLE_FAILURE = "none seen"
-"""The error class of a first candidate that is wrong although no visible check says so."""
+"""The error class of a first candidate that is wrong although no visible check fails."""
 NO_CANDIDATE = "no candidate"
 """The error class of a run that proposed none, such as one whose replies held no code."""
 

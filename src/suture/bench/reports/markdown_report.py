@@ -64,7 +64,7 @@ def _line(cells: tuple[str, ...]) -> str:
 
 
 def _escape(text: str) -> str:
-    """Return text in which nothing acts as markup: names come from rows."""
+    """Return a string in which nothing acts as markup: names come from rows."""
     return MARKUP_CHARS.sub(r"\\\g<0>", " ".join(text.split()))
 
 

@@ -132,7 +132,7 @@ def _rounds(events: Sequence[Event]) -> Iterator[tuple[list[_Judged], str | None
             case CandidateProposed(candidate=name) as proposal:
                 proposals.setdefault(name, (event, proposal))
             case CandidateChecked(candidate=name) as check if name not in judged_names:
-                # The same code again is no new step; `set_best` handles a return to it.
+                # The same code again is not a new step; `set_best` handles a return to it.
                 judged_names.add(name)
                 proposal_event, first_proposal = proposals.get(name, (event, None))
                 batch[name] = _Judged(first_proposal, check, proposal_event, check_event=event)
