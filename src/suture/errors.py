@@ -242,7 +242,7 @@ class Cancelled(SutureError):
 
 
 def describe_fault(fault: Exception) -> str:
-    """Return what went wrong with a file, a socket or a text, without error numbers and names of codecs."""
+    """Return what went wrong with a file, a socket or an encoding, without error numbers and names of codecs."""
     if isinstance(fault, UnicodeDecodeError):
         return f"it is no UTF-8 text (byte {fault.start})"
     return fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)

@@ -121,7 +121,7 @@ def read_text_file(
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Return the tables of a TOML text.
+    """Return the tables of a TOML document.
 
     Raises:
         ValueError: The text is not TOML. The same error is raised for what would keep the parser busy: a key

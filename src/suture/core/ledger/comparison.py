@@ -78,9 +78,9 @@ BLOB_KEYS = ("verdict", "result", "judgement")
 
 
 def normalise_text(text: str) -> str:
-    """Return a text with fixed values for object addresses, test durations and names of temporary folders.
+    """Return a string with fixed values for object addresses, test durations and names of temporary folders.
 
-    The result serves for comparing texts and for hashing model calls, never for display.
+    The result is used to compare strings and to hash model calls, never for display.
     """
     for pattern, replacement in VOLATILE_TEXT:
         text = pattern.sub(replacement, text)

@@ -123,7 +123,7 @@ class Ledger:
             create_event(payload, seq=seq, time_s=self._clock.now(), position=position, run=run)
             for seq, payload in enumerate(payloads, start=first_seq)
         ]
-        # ASCII only: a lone surrogate in a model's text must not make the event unwritable.
+        # ASCII only: a lone surrogate in a model's reply must not make the event unwritable.
         lines = [json.dumps(encode_event(event), separators=(",", ":")) for event in created]
         for event, line in zip(created, lines, strict=True):
             if len(line) >= MAX_EVENT_LINE_BYTES:  # nobody could read it back

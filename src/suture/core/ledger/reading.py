@@ -194,7 +194,7 @@ def _unreadable(path: Path, why: str) -> StorageError:
 
 
 def count_json_values(text: bytes) -> int:
-    """Return an upper bound of the number of JSON values in a text, without parsing it."""
+    """Return an upper bound of the number of JSON values in a document, without parsing it."""
     return 1 + sum(map(text.count, VALUE_SEPARATORS))
 
 

@@ -87,7 +87,7 @@ def create_settings_file(path: Path, text: str) -> None:
 def _parse_value(key: str, text: str) -> object:
     """Return the value of a setting that the user typed.
 
-    The text is read as TOML. If it is not TOML, or has the wrong type for the setting, the text itself is the
+    The string is read as TOML. If it is not TOML, or has the wrong type for the setting, the string itself is the
     value: a model called `4` needs no quotes.
 
     Raises:
@@ -188,7 +188,7 @@ def override_settings(settings: Settings, changes: Mapping[str, object]) -> Sett
     """Return settings in which some values are replaced.
 
     Args:
-        changes: Dotted key -> new value, which may be a text that pydantic converts.
+        changes: Dotted key -> new value, which may be a string that pydantic converts.
 
     Raises:
         UsageError: There is no such setting, or the value is invalid.

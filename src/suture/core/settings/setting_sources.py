@@ -37,8 +37,8 @@ OTHER_VARIABLES = frozenset({"SUTURE_DATA", "SUTURE_REQUIRE", "SUTURE_SCREENSHOT
 ENVIRONMENT_ONLY = frozenset({"DATABASE_URL"})
 """Variables that mean something else in a project's `.env`, and are not read there."""
 
-# One assignment; a quoted value may span lines. Each repetition is bounded and each text matches in only one
-# way, so that a file of quotes or spaces cannot make the pattern slow.
+# One assignment; a quoted value may span lines. Each repetition is bounded and each string matches in only one way, so
+# that a file of quotes or spaces cannot make the pattern slow.
 _ASSIGNMENT = re.compile(
     r"""
     ^[ \t]*(?:export[ \t]+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*

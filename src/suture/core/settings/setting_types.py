@@ -1,4 +1,4 @@
-"""The types of single settings: how a text becomes a value, and which values are refused."""
+"""The types of single settings: how a string becomes a value, and which values are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_SERVICE_START_S = 600
 
 @dataclass(frozen=True)
 class FileReference:
-    """Marks a text setting that can name a file.
+    """Marks a string setting that can name a file.
 
     Attributes:
         kind: How to recognise a file: a `recipe` ends in `.toml`, a `model` is written like `scripted:FILE`.
@@ -31,7 +31,7 @@ class FileReference:
 
 
 def _split_names(value: object) -> object:
-    """Return a list that an environment variable or a flag gives as one text with commas; else the value itself."""
+    """Return a list that a variable or a flag gives as one comma-separated string; else the value itself."""
     return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 

@@ -146,7 +146,7 @@ def compute_project_digest(project: Path) -> str:
     folder = project.absolute()
     variables = read_variables({}, folder)
     layers = variables.suture_layers
-    # The text of an invalid file is hashed all the same; loading the settings reports what is wrong.
+    # The content of an invalid file is hashed all the same; loading the settings reports what is wrong.
     with contextlib.suppress(UsageError):
         layers = (project_layer(folder), *layers)
     values = [value for layer in variables.suture_layers for value in layer.values()]
@@ -242,7 +242,7 @@ def is_path(field: FieldInfo) -> bool:
 
 
 def file_reference_in(field: FieldInfo) -> FileReference | None:
-    """Return how a text setting can name a file, or `None` if it never does."""
+    """Return how a string setting can name a file, or `None` if it never does."""
     return next((mark for mark in field.metadata if isinstance(mark, FileReference)), None)
 
 
@@ -296,9 +296,9 @@ def _make_absolute(text: str, folder: Path, reference: FileReference) -> str:
 
 
 def _texts_in(value: object, field: FieldInfo) -> list[str]:
-    """Return the texts in the value of a setting, before its validation.
+    """Return the strings in the value of a setting, before its validation.
 
-    An environment variable holds a list as one text with commas.
+    An environment variable holds a list as one comma-separated string.
     """
     if isinstance(value, str):
         return [part for part in map(str.strip, value.split(",")) if part] if _is_list(field) else [value]
@@ -310,7 +310,7 @@ def _is_list(field: FieldInfo) -> bool:
 
 
 def _referenced_name(text: str, reference: FileReference | None) -> str:
-    """Return the name of the file in the text of a setting; empty if the text names none."""
+    """Return the name of the file in the value of a setting; empty if it names none."""
     if reference is None:
         return ""
     if reference.kind == "recipe":
