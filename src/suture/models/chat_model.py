@@ -42,7 +42,7 @@ class ToolCall:
         id: The provider's id, by which the tool's result is assigned to the call.
         name: The tool's name as the model wrote it.
         arguments: The inputs; empty if they could not be decoded.
-        undecoded: The text of the inputs where it is not a JSON object; else empty.
+        undecoded: The raw inputs if they are not a JSON object; else empty.
     """
 
     id: str
@@ -95,7 +95,7 @@ class Sampling:
         logprobs: Whether to return the log probability of each token, where the provider supports it.
         schema: JSON schema (with a `title`) for the reply. Providers that can constrain their output do so;
             others ignore it. The caller must validate the reply in any case, as `ask_structured` does.
-        stop: The reply ends before the first of these texts; for models that support prefill, which is a
+        stop: The reply ends before the first of these strings; for models that support prefill, which is a
             beginning of the reply that the model continues.
         tools: Tools that the model may call. Only for models whose profile has tools; the calls are in
             `Reply.tool_calls`.

@@ -161,7 +161,7 @@ def _rate(price: Decimal | TieredPrices | None, prompt_tokens: int) -> float | N
 
 
 def load_prices(settings: Settings) -> PriceTable:
-    """Return the prices that apply under these settings; refuse a file in `model.prices` that is no price table."""
+    """Return the prices that apply under these settings; refuse a file in `model.prices` that is not a price table."""
     shipped = (files("suture.models") / "prices.toml").read_text("utf-8")
     user_prices: Mapping[str, Price] = {}
     path = settings.model.prices

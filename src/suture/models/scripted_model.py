@@ -53,7 +53,7 @@ class ScriptedModel:
     """Returns scripted replies and records its calls; safe for concurrent use.
 
     Args:
-        replies: In order: a text, a `Reply`, or an exception to raise.
+        replies: In order: a string, a `Reply`, or an exception to raise.
         name: The model's name.
         repeat_last: Whether the last entry answers all further calls.
     """
@@ -111,9 +111,9 @@ def open_script(name: str) -> ScriptedModel:
     """Return the model that `scripted:NAME` means.
 
     Args:
-        name: A YAML or JSON file with a list, or the name of a packaged script such as `example`. An entry is
-            a text or a mapping: `{text: ..., finish: stop|length|other, repeat: true}` or
-            `{raise: ModelTimeout, message: ...}`. With `repeat` the last entry answers all further calls.
+        name: A YAML or JSON file with a list, or the name of a packaged script such as `example`. An entry is a string
+            or a mapping: `{text: ..., finish: stop|length|other, repeat: true}` or `{raise: ModelTimeout, message:
+            ...}`. With `repeat` the last entry answers all further calls.
 
     Raises:
         UsageError: The file cannot be read or is not such a list.
@@ -146,7 +146,7 @@ def _read_entries(name: str) -> Any:
 
 
 def _parse_entry(entry: Any, position: str) -> str | Exception | Reply:
-    """Return one entry of a script: a text, an exception or a reply."""
+    """Return one entry of a script: a string, an exception or a reply."""
     if isinstance(entry, str):
         return entry
     if not isinstance(entry, dict):

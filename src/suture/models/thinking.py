@@ -1,4 +1,4 @@
-"""Separating what a model thinks from its answer, where a server sends both as one text.
+"""Separating what a model thinks from its answer, where a server sends both as one string.
 
 This is the only place that does so: all readers of replies get the answer alone.
 """
@@ -25,7 +25,7 @@ HARMONY_MARK = re.compile(r"<\|(?:start|end|return|message|channel)\|>(?:assista
 
 
 def separate_thinking(reply: Reply) -> Reply:
-    """Return the reply with its thinking apart from its text.
+    """Return the reply with its thinking separated from its text.
 
     A reply whose token limit was spent before any answer ends with `thinking`, also if the provider hides it.
     """
@@ -40,10 +40,10 @@ def separate_thinking(reply: Reply) -> Reply:
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Return `(thinking, answer)` of a text; the answer is unchanged where there is no thinking.
+    """Return `(thinking, answer)` of a reply; the answer is unchanged where there is no thinking.
 
     The opening tag may be missing, because many chat templates contain it. The closing tag is missing where the
-    reply was cut off; then everything behind the opening tag is thinking.
+    reply was cut off; then everything after the opening tag is thinking.
     """
     if "<|channel|>" in text:
         return _split_harmony(text)
@@ -72,7 +72,7 @@ def _stands_at_line_edge(text: str, tag: re.Match[str]) -> bool:
 
 
 def _cut_later_blocks(text: str) -> tuple[str, str]:
-    """Return `(thinking, answer)` of a text that begins with its answer.
+    """Return `(thinking, answer)` of a reply that begins with its answer.
 
     Each block of thinking begins a line outside of fenced code. One that is never closed has its tag alone on the
     line.

@@ -100,7 +100,7 @@ def _template_tokens(messages: Sequence[Message]) -> int:
 
 
 def token_upper_bound(text: str) -> int:
-    """Return the maximum number of tokens of a text: the length of its UTF-8 encoding.
+    """Return the maximum number of tokens of a string: the length of its UTF-8 encoding.
 
     A byte-level BPE starts from single bytes and only merges them, so it never makes more tokens than there
     are bytes (Radford et al. 2019, section 2.2). Qwen, Llama 3 and the GPT models use one.
@@ -109,7 +109,7 @@ def token_upper_bound(text: str) -> int:
 
 
 def token_lower_bound(text: str) -> int:
-    """Return the minimum number of tokens of a text; a smaller count by a provider is not credible.
+    """Return the minimum number of tokens of a string; a smaller count by a provider is not credible.
 
     The bound is deliberately low: it rejects impossible counts, never honest ones.
     """

@@ -26,7 +26,7 @@ MAX_WORDS_PER_TOKEN = 1.5
 """More words than any tokenizer puts into one token: most split at blanks, and those that do not
 ("SuperBPE", Liu et al. 2025) reach about 1.2."""
 MAX_BYTES_PER_TOKEN = 16
-"""Upper bound of the average over a text. Single tokens are longer; prose and code have three to five."""
+"""Upper bound of the average over a string. Single tokens are longer; prose and code have three to five."""
 SCRIPTED_BYTES_PER_TOKEN = 4
 """Usual size of a token of English and code; scripted replies count their tokens with it."""
 
@@ -49,17 +49,18 @@ MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 MAX_ERROR_BODY_BYTES = 64 * 1024
 """An error body is only quoted, so the rest is not read."""
 MAX_TEXT_BYTES_PER_TOKEN = 128
-"""Length of the longest single tokens of today's models. A longer text cannot be a reply of the requested
-length, whatever usage its server reports."""
+"""Length of the longest single tokens of today's models. A longer string cannot be a reply of the requested length,
+whatever usage its server reports."""
 SPARE_TEXT_BYTES = 4096
 """Allowance on top of `MAX_TEXT_BYTES_PER_TOKEN`, for replies of a few tokens."""
 MAX_PROVIDER_OVERHEAD_TOKENS = 4096
 """Tokens that a provider may add to our prompt: a schema, and its instructions about tools (Anthropic
 documents up to 804 tokens for these)."""
 MAX_SCANNED_CHARS = 4000
-"""Beginning of an error's text in which phrases are looked for. Chosen by judgement; not measured."""
+"""Characters at the beginning of an error's message in which phrases are looked for. Chosen by judgement; not
+measured."""
 MIN_REPLY_LIMIT_TOKENS = 256
-"""Smaller numbers in an error about a reply's length are no limit of a model, but parts of names and bounds."""
+"""Smaller numbers in an error about a reply's length are not a limit of a model, but parts of names and bounds."""
 MAX_KEPT_ANSWERS = 256
 """Answers with tool calls that a model keeps in the provider's own form; a conversation has fewer turns."""
 

@@ -96,7 +96,7 @@ class LlamaServer:
         return self._process.wait()
 
     def exits_within(self, seconds: float) -> bool:
-        """Return whether the child has ended or ends within so many seconds."""
+        """Return whether the child has ended or ends within `seconds`."""
         try:
             self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:

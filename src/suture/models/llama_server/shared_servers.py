@@ -35,7 +35,7 @@ def required_memory_bytes(entry: CatalogueEntry, context_tokens: int, slots: int
 
 
 def useful_slots(threads: int) -> int:
-    """Return how many replies are worth generating in parallel with so many threads."""
+    """Return how many replies are worth generating in parallel with a number of threads."""
     return max(1, min(MAX_SERVER_SLOTS, threads // THREADS_PER_SLOT))
 
 

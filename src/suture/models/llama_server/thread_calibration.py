@@ -145,7 +145,7 @@ def list_calibrations(cache: Path) -> tuple[ThreadCalibration, ...]:
 
 
 def measure_speed(model_path: Path, threads: int) -> TokenSpeed:
-    """Load the model with so many threads and time a few tokens."""
+    """Load the model with a number of threads and time a few tokens."""
     import httpx
 
     options = LlamaServerOptions(

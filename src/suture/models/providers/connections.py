@@ -214,5 +214,5 @@ def is_loopback(url: str | None) -> bool:
 
 
 def mask_credentials(text: str) -> str:
-    """Return a text with `***` in place of the user and password of each URL in it."""
+    """Return a string with `***` in place of the user and password of each URL in it."""
     return CREDENTIALS.sub("***@", text)

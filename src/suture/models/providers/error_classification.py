@@ -1,7 +1,7 @@
 """Classification of vendors' exceptions: which kind of the error table each one is.
 
 Each SDK has its own exception tree, and none of them is imported here. They are recognised by what they share: an
-HTTP status, class names, the texts of the vendors' errors, and the httpx exceptions that they wrap.
+HTTP status, class names, the messages of the vendors' errors, and the httpx exceptions that they wrap.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def _own_status(fault: BaseException) -> int:
 
 
 def _classify_status(status: int, fault: Exception) -> ProviderErrorKind:
-    """Return the kind of an error with an HTTP status, by the status and what the text says."""
-    # OpenAI's SDK puts only the message into the text; code and type are attributes.
+    """Return the kind of an error with an HTTP status, by the status and the message."""
+    # In OpenAI's SDK, `str(fault)` has only the message; code and type are attributes.
     text = f"{fault} {getattr(fault, 'code', '')} {getattr(fault, 'type', '')}".lower()
     text_with_body = f"{text} {describe_error(fault)[0]}".lower()
     if status < 400:  # an error event in a stream that had begun

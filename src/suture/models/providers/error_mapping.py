@@ -59,7 +59,7 @@ def read_retry_after_s(fault: Exception, now_s: float | None = None) -> float | 
 
 
 def _bounded(seconds: float) -> float | None:
-    """Return a wait within the bounds, or `None` for a number that is none."""
+    """Return a wait within the bounds, or `None` for a number that is not finite."""
     return None if math.isnan(seconds) else min(MAX_RETRY_AFTER_S, max(0.0, seconds))
 
 
@@ -110,7 +110,7 @@ class ModelTarget:
         return text.replace("{key}", self.key_variable or "the provider's key")
 
     def masked(self, text: str) -> str:
-        """Return a text without the key and without credentials in URLs."""
+        """Return a string without the key and without credentials in URLs."""
         # A message may quote a key with other than ASCII characters as Python writes it, without the quotes.
         for spelling in (self.secret, ascii(self.secret)[1:-1]) if self.secret else ():
             text = text.replace(spelling, "***")

@@ -1,4 +1,4 @@
-"""The error table: for each kind of provider error, our exception, whether to retry, and the text.
+"""The error table: for each kind of provider error, our exception, whether to retry, and the message.
 
 Parameters that a server refuses, learnt from its errors: each is dropped, and the call is sent again.
 

@@ -76,7 +76,7 @@ async def check_body(protocol: WireProtocol, pieces: AsyncIterator[bytes]) -> As
 
 
 def _require_answer(protocol: WireProtocol, text: bytes, *, has_begun: bool) -> bytes:
-    """Return a text with usable token counts, or refuse it if it is no answer of the protocol.
+    """Return a body with usable token counts, or refuse it if it is not an answer of the protocol.
 
     `has_begun` says whether it continues an answer.
     """
@@ -94,9 +94,9 @@ def _require_answer(protocol: WireProtocol, text: bytes, *, has_begun: bool) -> 
     error = answer.get("error")
     if error:
         message = error.get("message") if isinstance(error, Mapping) else error
-        # OpenRouter answers with 200 and the provider's status in the body. An error that is a bare text is how LM
-        # Studio answers at an address that it does not know.
-        # In the middle of an answer, Ollama reports as a bare text what would have had the status 500 before it.
+        # OpenRouter answers with 200 and the provider's status in the body. LM Studio answers with an error that is a
+        # bare string at an address that it does not know. In the middle of an answer, Ollama reports as a bare string
+        # what would have had the status 500 before it.
         code = error.get("code") if isinstance(error, Mapping) else 500 if has_begun else None
         raise ResponseRefused(
             "failed_reply" if isinstance(error, Mapping) else "not_a_reply",
@@ -113,9 +113,9 @@ def _require_answer(protocol: WireProtocol, text: bytes, *, has_begun: bool) -> 
 
 
 def repair_counts(answer: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer, or a chunk of it, with 0 for each token count that is no integer.
+    """Return an answer, or a chunk of it, with 0 for each token count that is not an integer.
 
-    SDKs fail on such a count, and a paid reply would be lost. Nobody takes 0 for the number of tokens of a text.
+    SDKs fail on such a count, and a paid reply would be lost. No caller mistakes 0 for a real number of tokens.
     """
     usages = {
         key: _repair_usage(answer[key]) for key in ("usage", "usageMetadata") if answer.get(key) is not None
@@ -163,7 +163,7 @@ def _quoted(value: Any) -> str:
 ZLIB_DETECT_FORMAT = 32 + zlib.MAX_WBITS
 """Tells zlib to detect the gzip and zlib formats by their headers."""
 BLANKS = b"\xef\xbb\xbf \t\r\n"
-"""Allowed before a JSON text; some gateways send blanks to keep a slow call alive."""
+"""Allowed before a JSON document; some gateways send blanks to keep a slow call alive."""
 PLAIN_ENCODINGS = ("", "identity")
 COMPRESSED_ENCODINGS = ("gzip", "x-gzip", "deflate")
 
@@ -187,7 +187,7 @@ _expected: ContextVar[ExpectedResponse | None] = ContextVar("_expected", default
 
 
 def max_response_bytes(tokens: int, replies: int = 1) -> int:
-    """Return the size limit of a response with so many replies of so many tokens."""
+    """Return the size limit, in bytes, of a response with `replies` replies of `tokens` tokens each."""
     return min(MAX_RESPONSE_BYTES, RESPONSE_FRAME_BYTES + BODY_BYTES_PER_TOKEN * tokens * replies)
 
 

@@ -67,8 +67,8 @@ class OpenAIProtocolChat(ChatOpenAI):
         result = super()._create_chat_result(raw, generation_info)
         for generation, choice, raw_calls in zip(result.generations, choices or (), calls, strict=True):
             _keep_fields(generation.message, choice["message"])
-            # LangChain fails where arguments are JSON but no object, and loses the order where one is unreadable. A
-            # call that it did not read keeps its text, which is also what the next request sends back.
+            # LangChain fails where arguments are JSON but not an object, and loses the order where one is unreadable. A
+            # call that it could not read keeps its raw string, which is also what the next request sends back.
             if isinstance(generation.message, AIMessage):
                 generation.message.invalid_tool_calls = [_unread_call(call) for call in raw_calls]
         return result

@@ -104,14 +104,14 @@ def _read_thinking(answer: AIMessage) -> str:
 
 
 def _thinking_text(value: object) -> str:
-    """Return the text in a piece of thinking: a text, a block, or a list of these."""
+    """Return the text in a piece of thinking: a string, a block, or a list of these."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):
         return "\n".join(filter(None, map(_thinking_text, value)))
     if not isinstance(value, Mapping):
         return ""
-    # Anthropic, Gemini: `thinking`; Responses API: `summary` with texts; Bedrock: `reasoning_content` with a text.
+    # Anthropic, Gemini: `thinking`; Responses API: `summary` with strings; Bedrock: `reasoning_content` with a string.
     names = ("thinking", "reasoning", "text", "summary", "content", "reasoning_content")
     return next((text for name in names if (text := _thinking_text(value.get(name)))), "")
 
@@ -121,7 +121,7 @@ def convert_answers(
 ) -> list[Reply]:
     """Convert the answers of one request into replies, each with its own token count.
 
-    A text that is longer than the requested tokens can be is refused.
+    A reply that is longer than the requested tokens can be is refused.
     """
     replies = [_convert_answer(answer, messages, sampling, name, len(answers)) for answer in answers]
     if len(replies) == 1:
@@ -143,7 +143,7 @@ def convert_answers(
 def _convert_answer(
     answer: AIMessage, messages: Sequence[Message], sampling: Sampling, name: str, reply_count: int
 ) -> Reply:
-    """Convert one answer into a reply; refuse a text that is too long for the requested tokens."""
+    """Convert one answer into a reply; refuse one that is too long for the requested tokens."""
     calls = read_tool_calls(answer, id_prefix=f"call_{len(messages)}_")
     text = str(answer.text) or _refusal_text(answer)
     if not sampling.tools and calls:  # the tool that stands for a schema (see `constrain_to_schema`)
@@ -179,7 +179,7 @@ def _refuse_too_long_text(reply: Reply, sampling: Sampling) -> None:
 
 
 def _cut_at_stop(text: str, stop: Sequence[str]) -> str:
-    """Return the text before the first stop text; servers that do not know stop texts write on."""
+    """Return the reply before the first stop string; servers that ignore stop strings continue."""
     return text[: min((text.index(each) for each in stop if each in text), default=len(text))]
 
 
@@ -274,7 +274,7 @@ def _plausible(count: object, *, minimum: int, maximum: int) -> int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _RawCall:
-    """A call as LangChain has it; `arguments` is a text or an object."""
+    """A call as LangChain has it; `arguments` is a string or an object."""
 
     id: str
     name: str
@@ -305,7 +305,7 @@ def read_tool_calls(answer: AIMessage, *, id_prefix: str) -> tuple[ToolCall, ...
 
 def _raw_calls(answer: AIMessage) -> list[_RawCall]:
     # LangChain completes the arguments of a streamed call that was cut off, so that half a file would look like
-    # a whole one. The chunks still hold the arguments' text.
+    # a whole one. The chunks still hold the raw arguments.
     chunks = getattr(answer, "tool_call_chunks", None)
     calls: Sequence[Any] = chunks or (*answer.tool_calls, *answer.invalid_tool_calls)
     raw_calls = [
@@ -318,13 +318,13 @@ def _raw_calls(answer: AIMessage) -> list[_RawCall]:
 
 
 def _call_order(answer: AIMessage) -> list[str]:
-    """Return the ids of the calls among the answer's blocks; empty if it is a plain text."""
+    """Return the ids of the calls among the answer's blocks; empty if it is a plain string."""
     blocks = answer.content if isinstance(answer.content, list) else ()
     return [str(block.get("call_id") or block.get("id")) for block in blocks if isinstance(block, Mapping)]
 
 
 def _decode_arguments(arguments: object) -> tuple[Mapping[str, Any], str]:
-    """Return `(arguments, "")`, or `({}, text)` if the text is not a JSON object."""
+    """Return `(arguments, "")`, or `({}, string)` if the string is not a JSON object."""
     if arguments is None or arguments == "":
         return {}, ""  # how OpenAI's protocol calls a tool without inputs
     value = _load_json(arguments)
@@ -336,7 +336,7 @@ def _decode_arguments(arguments: object) -> tuple[Mapping[str, Any], str]:
 
 
 def _load_json(value: object) -> object:
-    """Return the value of a JSON text, or `value` itself if it is none."""
+    """Return the value of a JSON string, or `value` itself if it is not JSON."""
     if not isinstance(value, str):
         return value
     try:

@@ -71,7 +71,7 @@ def _convert_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _sendable(text: str) -> str:
-    """Return a text without lone surrogates, which JSON over HTTP cannot hold; program output may have some."""
+    """Return a string without lone surrogates, which JSON over HTTP cannot hold; program output may have some."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -117,14 +117,14 @@ def mark_cached_prefixes(turns: Sequence[BaseMessage], *, has_tools: bool) -> No
 
     At most four marks are allowed: the tools, the system message, and the last two turns that are not the
     model's. The last one writes what the next request reads; the one before it is where the previous request
-    wrote. A prompt without tools and earlier turns gets no mark behind the system message: nothing follows it, and
+    wrote. A prompt without tools and earlier turns gets no mark after the system message: nothing follows it, and
     writing to the cache costs a quarter more than reading the prompt.
     """
     inputs = [turn for turn in turns if turn.type not in ("system", "ai")]
     continues = has_tools or len(inputs) > 1
     marked = [turn for turn in turns if turn.type == "system"][-1:] + (inputs[-2:] if continues else [])
     for turn in marked:
-        if isinstance(turn.content, str) and turn.content:  # an empty text may have no mark
+        if isinstance(turn.content, str) and turn.content:  # an empty string may have no mark
             turn.content = [{"type": "text", "text": turn.content, "cache_control": CACHE_MARK}]
 
 

@@ -182,7 +182,7 @@ def _load_weights(model: str, quantization: str, token: str | None) -> LoadedWei
 
 
 def _encode_prompt(tokenizer: Any, messages: tuple[Message, ...]) -> Any:
-    """Return the prompt in the model's chat template; a base model without one gets the plain texts."""
+    """Return the prompt in the model's chat template; a base model without one gets the plain messages."""
     if tokenizer.chat_template:
         turns = [{"role": message.role, "content": message.content} for message in messages]
         has_prefill = messages[-1].role == "assistant"
@@ -203,7 +203,7 @@ def _decode(loaded: LoadedWeights, token_ids: Any) -> str:
 
 
 def _cut_at_stop(text: str, stop_texts: Sequence[str]) -> tuple[str, bool]:
-    """Return `(text before the first stop text, True)`, or `(text, False)` if there is none."""
+    """Return `(text before the first stop string, True)`, or `(text, False)` if there is none."""
     positions = [text.index(stop) for stop in stop_texts if stop in text]
     return (text[: min(positions)], True) if positions else (text, False)
 

@@ -37,11 +37,11 @@ ENDS_WORD = re.compile(r"[^\S\n]{0,50}(?:[,;}\]\n]|//|#|$)")
 
 
 class NotJsonLike(ValueError):
-    """The text is not an object, even with tolerance."""
+    """The string is not an object, even with tolerance."""
 
 
 class _LenientParser:
-    """A recursive descent parser over one text; each method reads from `position` and moves it.
+    """A recursive descent parser over one string; each method reads from `position` and moves it.
 
     The patterns that it passes down tell where a quoted string may end.
     """
@@ -86,7 +86,7 @@ class _LenientParser:
         self._skip_blank()
 
     def _closes(self, bracket: str) -> bool:
-        """Return whether the bracket closes here; the end of the text closes all open brackets."""
+        """Return whether the bracket closes here; the end of the string closes all open brackets."""
         self._skip_blank()
         if self.position < len(self.text):
             if self.text[self.position] != bracket:
@@ -191,7 +191,7 @@ BRACE = re.compile(r"[{}]")
 
 
 def find_objects(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a text that may be the requested one, including those inside mere wrappers.
+    """Yield the objects in a reply that may be the requested one, including those inside mere wrappers.
 
     An object inside another one that already has one of the requested member names is ignored: an example within
     a bad answer is not the answer.
@@ -206,7 +206,7 @@ def find_objects(text: str, names: Collection[str]) -> Iterator[dict[str, Any]]:
 
 
 def _find_outermost_objects(text: str) -> Iterator[Any]:
-    """Yield the objects in a text that no other object holds; unreadable ones are skipped."""
+    """Yield the objects in a reply that no other object contains; unreadable ones are skipped."""
     position = 0
     for _ in range(MAX_OBJECT_STARTS):
         position = text.find("{", position)

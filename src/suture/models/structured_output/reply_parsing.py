@@ -23,7 +23,7 @@ KIND_WORD = re.compile(r"(?:error|fault|bug|issue|problem|strategy)s?$")
 PLACEHOLDER = re.compile(
     r"[\W_]*|<[^<>]*>|(?:a )?(?:string|text|number|value|example)|your .*|a text of at most .*"
 )
-"""Matches a text that says nothing, such as the description of the field from the prompt (`describe_schema`)."""
+"""Matches a string that says nothing, such as the description of the field from the prompt (`describe_schema`)."""
 
 
 class SchemaMismatch(ValueError):
@@ -97,7 +97,7 @@ def _coerce_choice(value: Any, choices: list[Any], path: str) -> Any:
             matches = [choice for choice in choices if normalise_name(str(choice)) == spelling]
             if len(matches) == 1:
                 return matches[0]
-    elif value in choices and type(value) is not bool:  # `True == 1` is no choice of 1
+    elif value in choices and type(value) is not bool:  # `True == 1` does not choose 1
         return value
     raise SchemaMismatch(f"{path} must be one of {', '.join(map(str, choices))}, not {value!r:.60}")
 
@@ -122,8 +122,8 @@ def _coerce_number(value: Any, kind: str, path: str) -> int | float:
 
 
 def _coerce_text(value: Any, path: str) -> str:
-    """Convert a text or a number to a text; refuse one that says nothing."""
-    # A list of texts is one text in several sentences.
+    """Convert a string or a number to a string; refuse one that says nothing."""
+    # A list of strings is one text in several sentences.
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         value = " ".join(value)
     if isinstance(value, int | float) and not isinstance(value, bool):
