@@ -10,7 +10,8 @@ the others.
 
 What a failing test says about a literal: where the actual value differs from the expected one.
 
-If the test expects `a, b` and gets `a,b`, a text with `,` followed by a value lacks a space there, whatever it formats.
+If the test expects `a, b` and gets `a,b`, a string with `,` followed by a value lacks a space there, whatever it
+formats.
 """
 
 from __future__ import annotations
@@ -56,17 +57,17 @@ class Change:
     weight: float = 1.0
 
     def trimmed_edits(self, source: bytes) -> tuple[Edit, ...]:
-        """Return the edits sorted by offset, each reduced to the text that differs (see `trim_edit`)."""
+        """Return the edits sorted by offset, each reduced to the part that differs (see `trim_edit`)."""
         return tuple(trim_edit(edit, source) for edit in sorted(self.edits, key=_POSITION))
 
 
 def replace_span(start: int, end: int, text: str, note: str, weight: float = 1.0) -> Change:
-    """Return the change that replaces the bytes between two offsets of the source with a text."""
+    """Return the change that replaces the bytes between two offsets of the source."""
     return Change(edits=(Edit(start=start, end=end, text=text),), note=note, weight=weight)
 
 
 def insert_text(offset: int, text: str, note: str, weight: float = 1.0) -> Change:
-    """Return the change that inserts a text at a byte offset of the source."""
+    """Return the change that inserts a string at a byte offset of the source."""
     return replace_span(offset, offset, text, note, weight)
 
 
@@ -120,7 +121,7 @@ def last_part(text: str) -> str:
 
 
 def shorten(text: str) -> str:
-    """Return a text on one line, cut where it is too long for a note."""
+    """Return a string on one line, cut where it is too long for a note."""
     line = " ".join(text.split())
     return line if len(line) <= tuning.MAX_NOTE_CHARS else f"{line[: tuning.MAX_NOTE_CHARS]}..."
 
@@ -139,12 +140,12 @@ def find_similar_names(name: str, others: Iterable[str]) -> list[tuple[str, floa
 
 
 CONTEXTS = ((3, 3, 2.5), (3, 0, 2.3), (0, 3, 2.3), (1, 1, 1.5), (1, 0, 1.0), (0, 1, 1.0), (0, 0, 0.5))
-"""`(characters before, characters after, weight)` that a literal must share with the actual text. A format has other
-text in place of values, so that few may be enough. Chosen by judgement; not measured."""
+"""`(characters before, characters after, weight)` that a literal must share with the actual output. A format string has
+placeholders where the output has values, so a few may be enough. Chosen by judgement; not measured."""
 OPENING = re.compile(r"""(\w*)(\"{3}|'{3}|["'`])""")
 """Matches the prefix and the quotes at the start of a literal."""
 MAX_NUMBER = 1e100
-"""Larger numbers are no constants that somebody mistook, and their products overflow."""
+"""Larger numbers are not constants that somebody mistook, and their products overflow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,10 +153,10 @@ class ValueDifference:
     """One difference between an actual and an expected value.
 
     Attributes:
-        actual: A part of the actual text, or the actual number.
+        actual: A part of the actual string, or the actual number.
         expected: What the test expects in its place.
-        before: The actual text before the part.
-        after: The actual text after it.
+        before: The actual string before the part.
+        after: The actual string after the part.
     """
 
     actual: str | float
@@ -165,7 +166,7 @@ class ValueDifference:
 
 
 def compare_values(expected: str, actual: str) -> tuple[ValueDifference, ...]:
-    """Return the first differences of two values; none if they have little in common, or are no plain data.
+    """Return the first differences of two values; none if they have little in common, or are not plain data.
 
     Args:
         expected: The value that a test expects, as source.
@@ -225,7 +226,7 @@ def _compare_texts(expected: str, actual: str) -> Iterator[ValueDifference]:
 
 
 def _count_equal(text: str, other: str) -> int:
-    """Return how many characters at the start of two texts are equal."""
+    """Return how many characters at the start of two strings are equal."""
     pairs = enumerate(zip(text, other, strict=False))
     return next((index for index, (left, right) in pairs if left != right), min(len(text), len(other)))
 
@@ -255,7 +256,7 @@ def rewrite_text(
 
 
 def _escape(text: str, prefix: str, quotes: str) -> str:
-    """Return a text as a literal with this prefix and these quotes has it in all languages."""
+    """Return a string escaped for a literal with this prefix and these quotes, as all languages spell it."""
     for special in ("\\", quotes):
         text = text.replace(special, f"\\{special}")
     if "f" in prefix.lower():

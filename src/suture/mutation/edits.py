@@ -1,4 +1,4 @@
-"""Edits of a source text, and mutants, which are made of edits. All other bytes of the source stay as they are."""
+"""Edits of source code, and mutants, which are made of edits. All other bytes of the source stay as they are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Edit:
-    """A span of a source and the text that replaces it.
+    """A span of a source and the string that replaces it.
 
     The search breaks ties by a hash of the `repr` of edits, so that renaming a field changes its order.
 
@@ -52,7 +52,7 @@ def encode_source(text: str) -> bytes:
 
 
 def decode_source(raw: bytes) -> str:
-    """Return the text of bytes that `encode_source` has made."""
+    """Decode bytes that `encode_source` has made."""
     return raw.decode("utf-8", "surrogatepass")
 
 
@@ -60,7 +60,7 @@ def apply_edits(source: str, edits: Iterable[Edit]) -> str:
     """Return a source with edits applied.
 
     Args:
-        source: The text in which the edits' offsets were counted.
+        source: The source in which the edits' offsets were counted.
         edits: Edits without overlap, in any order.
     """
     raw = encode_source(source)
@@ -70,7 +70,7 @@ def apply_edits(source: str, edits: Iterable[Edit]) -> str:
 
 
 def trim_edit(edit: Edit, source: bytes) -> Edit:
-    """Return the same edit without the equal text at its start and end, so that equal changes are equal edits.
+    """Return the same edit without the equal parts at its start and end, so that equal changes are equal edits.
 
     Args:
         source: The UTF-8 bytes in which its offsets were counted.
@@ -92,7 +92,7 @@ def trim_edit(edit: Edit, source: bytes) -> Edit:
 
 
 def common_prefix(left: bytes, right: bytes) -> int:
-    """Return the length of the common prefix of two texts, by bisection."""
+    """Return the length of the common prefix of two byte strings, by bisection."""
     low, high = 0, min(len(left), len(right))
     while low < high:
         middle = (low + high + 1) // 2
@@ -122,7 +122,8 @@ def compute_line_edits(before: str, after: str) -> tuple[Edit, ...]:
 
 
 Piece = tuple[int | None, bytes]
-"""`(offset, text)` of a piece of a text. The offset is that in the original source; `None` if the piece is new."""
+"""`(offset, bytes)` of a piece of an edited source. The offset is in the original source; `None` if the piece is
+new."""
 
 
 def compose_edits(first: Iterable[Edit], second: Iterable[Edit], source: str) -> tuple[Edit, ...]:
@@ -130,7 +131,7 @@ def compose_edits(first: Iterable[Edit], second: Iterable[Edit], source: str) ->
 
     Args:
         first: Edits of the source.
-        second: Edits of the text that the first ones produce.
+        second: Edits of the source that the first ones produce.
     """
     raw = encode_source(source)
     pieces = _edit_pieces(first, [(0, raw)], len(raw))
@@ -147,7 +148,7 @@ def compose_edits(first: Iterable[Edit], second: Iterable[Edit], source: str) ->
 
 
 def _edit_pieces(edits: Iterable[Edit], pieces: Sequence[Piece], size: int) -> list[Piece]:
-    """Return the pieces of a text of `size` bytes after some edits."""
+    """Return the pieces of a source of `size` bytes after some edits."""
     result: list[Piece] = []
     copied_to = 0
     for edit in sorted(edits, key=lambda e: (e.start, e.end)):
@@ -157,7 +158,7 @@ def _edit_pieces(edits: Iterable[Edit], pieces: Sequence[Piece], size: int) -> l
 
 
 def _slice_pieces(pieces: Sequence[Piece], first: int, last: int) -> Iterator[Piece]:
-    """Yield the pieces between two offsets of the text that the pieces make up."""
+    """Yield the pieces between two offsets of the source that the pieces make up."""
     offset = 0
     for start, text in pieces:
         left, right = max(0, first - offset), max(0, last - offset)

@@ -33,10 +33,10 @@ OperatorChanges = tuple[OperatorName, Callable[[], Iterator[Change]]]
 """An operator, and a function that yields its changes of one node."""
 WORD = re.compile(r"[^\W\d]\w*")
 RepeatKey = tuple[Hashable | None, OperatorName, str, bytes, str]
-"""`(function, operator, assigned variable, text before, text after)` of a change that may be needed at several places.
+"""`(function, operator, assigned variable, code before, code after)` of a change that may be needed at several places.
 
 The function is `None` where the key stands for all places of the file. The variable is empty where the places may
-assign to any. An insertion has no text before: its note stands for what it belongs to, such as calls of `open`.
+assign to any. An insertion has no code before: its note stands for what it belongs to, such as calls of `open`.
 """
 
 
@@ -46,7 +46,7 @@ class MutableSource:
 
     Attributes:
         raw: The UTF-8 bytes of the source.
-        nodes: `(line, node)` of the nodes that may be changed, in the order of the text.
+        nodes: `(line, node)` of the nodes that may be changed, in source order.
         list_operators: Returns the operators for a node.
         find_function: Returns what identifies the function that holds a node; `None` outside of functions.
         lies_in_body: Returns whether a change of a node lies in the body of a function.
@@ -180,7 +180,7 @@ class _Generator:
 
 
 def _favour_reads(unread: Mapping[str, float], change: Change) -> Change:
-    """Return the change, with more weight if its new text has a variable that nothing reads."""
+    """Return the change, with more weight if it inserts a variable that nothing reads."""
     words = {word for edit in change.edits for word in WORD.findall(edit.text)}
     factor = max((unread[word] for word in words & unread.keys()), default=1.0)
     return change if factor == 1.0 else replace(change, weight=change.weight * factor)
@@ -245,7 +245,7 @@ def _line(node: ast.AST) -> int:
 
 
 def _editable_nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a tree in the order of the text, without those that cannot be edited in place."""
+    """Yield the nodes of a tree in source order, without those that cannot be edited in place."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, UNEDITABLE):
             continue

@@ -30,7 +30,7 @@ COMPARED = {
 }  # fmt: skip
 """Kind of the right operand -> frequencies of comparison operators.
 
-If the kind is "other", but the left operand is a text or number, the key is "text first" or "number first".
+If the kind is "other", but the left operand is a string or number, the key is "text first" or "number first".
 """
 BINARY = {
     "text": {"%": 589, "+": 369, "*": 42},

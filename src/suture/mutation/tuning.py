@@ -43,25 +43,25 @@ UNREAD_VARIABLE_FACTOR = 8.0
 """Weight of a change that reads a local variable which its function never reads: 1 in 100 functions of working packages
 has one (10,256 functions of installed packages, 2026-11-28). Chosen by judgement."""
 UNREAD_PARAMETER_FACTOR = 1.5
-"""The same for a parameter: 4 in 100 have one."""
+"""Weight of a change that reads a parameter which its function never reads: 4 in 100 functions have one."""
 REPEATED_FACTOR = 0.4
 """Weight of the same change at all places of a function or file, beside the likeliest of its parts."""
 MAX_REPEATED_PLACES = 8
 """Places of such a change; a file that is wrong at more is changed as a whole. Chosen by judgement."""
 MAX_CHANGES_PER_NODE = 150
-"""Changes that one operator may make of one node; in a very long function there would be no end to them."""
+"""Changes that one operator may make of one node; in a very long function their number would grow without bound."""
 MAX_NODES_PER_LINE = 400
 """Named nodes that begin on one line. A written line of 120 characters has fewer than 100; a line with more is
 data, or minified, and its changes would be made before the search looks at its clock again."""
 MAX_NOTE_CHARS = 60
-"""Characters of source text in the note of a change."""
+"""Characters of source code in the note of a change."""
 
 # --- Names and values -------------------------------------------------------------------------------------
 
 MAX_SIMILAR_NAMES = 6
 """Names offered in place of a misspelt one, the most similar first. Chosen by judgement."""
 MIN_NAME_SIMILARITY = 0.5
-"""The least `difflib` ratio of such names; below it they share nothing but letters."""
+"""Minimum `difflib` ratio of two names that count as similar; below it they share nothing but letters."""
 OUTER_SCOPE_FACTOR = 0.7
 """How likely a variable of an outer function is meant, beside one of the function itself."""
 MAX_FIRST_VARIABLES = 6
@@ -92,19 +92,19 @@ MAX_DIFFERENCES = 6
 MAX_VALUE_CHARS = 4000
 """Characters of such values, as source."""
 MAX_COMPARED_CHARS = 400
-"""Characters between the equal start and the equal end of two texts. The event loop waits for the comparison: it took
-1.3 s for two repetitive texts of 500 characters, and 12 s for 1,000."""
+"""Characters between the equal start and the equal end of two strings. The event loop waits for the comparison: it took
+1.3 s for two repetitive strings of 500 characters, and 12 s for 1,000."""
 MIN_VALUE_SIMILARITY = 0.6
-"""The least `difflib` ratio of an expected and an actual text; below it, more than a literal is wrong."""
+"""Minimum `difflib` ratio of an expected and an actual string; below it, more than a literal is wrong."""
 
 # --- How many changes are offered at one place ------------------------------------------------------------
 
 MAX_CONDITIONS = 24
 """Conditions that may strengthen or weaken one in Python, those of its own names first."""
 MAX_TREE_CONDITIONS = 30
-"""The same in other languages."""
+"""Conditions that may strengthen or weaken one, in languages other than Python."""
 MAX_SWAPPED_ARGUMENTS = 6
-"""The most arguments of a call of which every pair is swapped."""
+"""Maximum number of arguments of a call of which every pair is swapped."""
 MOVE_DISTANCE = 4
 """Statements in each direction past which a statement is moved. The ends of its block are tried as well."""
 MAX_COPIED_STATEMENTS = 8
@@ -122,11 +122,11 @@ MAX_REUSED_CHARS = 60
 MAX_SIBLINGS = 16
 """Expressions of the same function that are offered at one place in Python, the likeliest first."""
 MAX_TREE_SIBLINGS = 24
-"""The same in other languages."""
+"""Expressions of the same function that are offered at one place, in languages other than Python."""
 SIBLING_RANGE = 100
 """Expressions before a node, and as many after it, among which siblings are looked for."""
 MAX_SIBLING_CHARS = 40
-"""Characters of such an expression."""
+"""Characters of an expression that is offered in place of another one."""
 MAX_WRAPPED_CHARS = 60
 """Characters of an expression that is wrapped in a call (other languages)."""
 MAX_INTEGER_DIGITS = 10
@@ -147,7 +147,7 @@ MAX_TREE_STATEMENT_NAMES = 6
 MAX_GUARDED_PARAMETERS = 4
 """Parameters of a function that a guard may test (other languages)."""
 MAX_RETURNED_CHARS = 6
-"""Characters of a returned text that a guard may return too (other languages)."""
+"""Characters of a returned expression that a guard may return too, in languages other than Python."""
 MAX_ELSE_LINES = 3
 """Lines of an `else` that is moved behind its loop (other languages)."""
 MAX_SORT_TABLES = 4
@@ -162,23 +162,23 @@ MAX_COUNTERS = 3
 # --- Syntax repair ----------------------------------------------------------------------------------------
 
 BEAM_WIDTH = 14
-"""Texts of each depth that are changed further."""
+"""Sources of each depth that are changed further."""
 MAX_DEPTH = 8
 """Syntax errors in one source."""
 MAX_PARSED_TEXTS = 6000
-"""Texts that are parsed in one search."""
+"""Sources that are parsed in one search."""
 MAX_RESULTS = 60
-"""Parsable texts that are returned."""
+"""Maximum number of parsable sources that are returned."""
 MAX_EXACT_STOPS = 80
-"""Texts of a round whose stop is located exactly, where that is slow."""
+"""Sources of a round whose stop is located exactly, where that is slow."""
 MAX_EQUAL_STOPS = 4
-"""Texts in the beam that stop at the same line with the same message."""
+"""Sources in the beam that stop at the same line with the same message."""
 CHANGE_FACTOR = 0.5
 """What each further change leaves of a score."""
 FEW_PYTHON_RESULTS = 8
-"""Parsable texts with which another round is spared."""
+"""Number of parsable Python sources with which the search ends without another round."""
 FEW_TREE_RESULTS = 3
-"""The same for tree-sitter: a tree is parsed quickly, but thousands of them are not."""
+"""Number of parsable sources with which the search ends, for tree-sitter: parsing thousands of trees is slow."""
 MAX_TREE_CHARS = 400_000
 """Characters of a file that is repaired: parsing 1 MB took 11 s, and nothing interrupts the parser."""
 MAX_CORPUS_CHARS = 200_000
@@ -190,23 +190,23 @@ TOKENS_AFTER_STOP = 3
 LINE_STARTS_BEFORE_STOP = 2
 """Lines before the stop whose first token is changed, however far away it is."""
 TOKEN_DISTANCE_FACTOR = 0.93
-"""What each token in between leaves of a change's weight."""
+"""Factor on a change's weight for each token between the change and the stop."""
 EXTRA_TOKEN_ODDS = 0.5
-"""Odds of a token too many, where a lost token has 1, times the odds of that token."""
+"""Odds of a superfluous token, where a lost token has 1, times the odds of that token."""
 WRONG_TOKEN_ODDS = 0.2
-"""Odds of one token instead of another, likewise."""
+"""Odds of one token instead of another, where a lost token has 1, times the odds of that token."""
 DOUBLED_TOKEN_ODDS = 0.2
-"""Odds that a token is too many that stands there twice."""
+"""Odds that a token that occurs twice in a row is superfluous."""
 STRAY_TOKEN_ODDS = 0.5
-"""Odds that a token is too many that the language does not have."""
+"""Odds that a token that the language does not have is superfluous."""
 MISSPELT_TOKEN_ODDS = 0.5
-"""Odds that a word is misspelt that is spelt like a keyword."""
+"""Odds that a word that resembles a keyword is a misspelt keyword."""
 MIN_KEYWORD_SIMILARITY = 0.6
-"""The least `difflib` ratio of a word and the keyword that it may be."""
+"""Minimum `difflib` ratio of a word and the keyword that it may be."""
 CONTEXT_ROWS = 30
 """Lines around the stop whose names are offered."""
 MAX_CONTEXT_NAMES = 60
-"""Names that are offered."""
+"""Maximum number of names that are offered near the stop."""
 MAX_TOKEN_CHANGES = 2500
 """Changes of one stop that are kept."""
 ODDS_SOFTNESS = 4.0

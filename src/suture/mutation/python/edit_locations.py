@@ -77,7 +77,7 @@ def constants_near_edit(text: str, edits: Sequence[Edit]) -> list[object]:
 
 
 def find_statement_span(text: str, edits: Sequence[Edit]) -> tuple[int, int]:
-    """Return the span of the smallest statement with its blocks that holds all edits, or of the text."""
+    """Return the span of the smallest statement with its blocks that holds all edits, or of the whole file."""
     spans = [(location.start, location.statement_end) for location in _locations(text)]
     holding = [(start, end) for start, end in spans if all(start <= e.start and e.end <= end for e in edits)]
     whole_text = (0, len(encode_source(text)))

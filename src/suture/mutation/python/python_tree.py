@@ -117,7 +117,7 @@ class PythonTree:
         if text.isidentifier() and text not in ("True", "False", "None"):
             return True
         if "," not in text and self._takes_any(parent, node):
-            return True  # parsing the text would cost more than everything else here
+            return True  # parsing the expression would cost more than everything else here
         shape = parse_expression(text)
         if isinstance(shape, ast.Tuple) and not text.startswith("("):
             is_index = isinstance(parent, ast.Subscript) and node is parent.slice
@@ -198,7 +198,7 @@ class PythonTree:
         return self._names[scope]
 
     def indent(self, statement: ast.stmt) -> str:
-        """Return the text before a statement on its line."""
+        """Return what precedes a statement on its line."""
         start = self.offset(statement.lineno, 0)
         return self.raw[start : start + statement.col_offset].decode("utf-8", "surrogatepass")
 
@@ -296,7 +296,7 @@ def body_lines(function: Function) -> range:
 
 @lru_cache(maxsize=4096)
 def parse_expression(text: str) -> ast.expr | None:
-    """Return the expression of a text, or `None` if it is not one."""
+    """Parse a string as an expression; return `None` if it is not one."""
     tree = parse_module(f"({text}\n)")
     statement = tree.body[0] if tree is not None and len(tree.body) == 1 else None
     return statement.value if isinstance(statement, ast.Expr) else None

@@ -173,9 +173,9 @@ def _evidence(node: ast.AST) -> Iterator[tuple[str, ValueKind]]:
             yield from _evidence_of_call(node)
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
             yield name, "sequence"
-        # `*` tells nothing: in `[0] * n` and `"-" * n` the other operand is no number.
+        # `*` tells nothing: in `[0] * n` and `"-" * n` the other operand is not a number.
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.Mult):
-            # Sets have `-` too, but numbers are far more usual; `%` also formats texts, and `+` concatenates.
+            # Sets have `-` too, but numbers are far more usual; `%` also formats strings, and `+` concatenates.
             if "number" in (guess_kind(left), guess_kind(right)) or isinstance(op, (ast.Sub, ast.FloorDiv)):
                 yield from ((side.id, "number") for side in (left, right) if isinstance(side, ast.Name))
         case ast.Compare(left=left, comparators=[right]) if "number" in (guess_kind(left), guess_kind(right)):

@@ -37,7 +37,7 @@ CONDITION_KEYWORDS = ("if", "elif", "while", "assert", "return", "and", "or", "n
 """Keywords after which a line has a condition."""
 BRANCH_KEYWORDS = ("if", "elif", "while")
 SINGLE_EQUALS = r"^(\s*(?:if|elif|while)\b[^=]*?[^=!<>:])=(?!=)"
-"""Matches a branch up to the first `=` that is no part of another sign."""
+"""Matches a branch up to the first `=` that is not part of another sign."""
 EQUALS_ALTERNATIVES = (
     ("==", 0.9), ("-", 0.45), ("+", 0.45), ("*", 0.2), ("<=", 0.2), (">=", 0.2), ("!=", 0.2),
 )  # fmt: skip
@@ -169,7 +169,7 @@ def rewrite_look_alikes(lines: list[str], stop: ParseStop, quotes: str = "") -> 
 
 
 def _changed_lines(lines: list[str], rewrite: Callable[[str], str]) -> dict[int, str]:
-    """Return number -> new text of the lines that a rewrite changes."""
+    """Return line number -> new content of the lines that a rewrite changes."""
     rewritten = {number: rewrite(line) for number, line in enumerate(lines)}
     return {number: text for number, text in rewritten.items() if text != lines[number]}
 

@@ -80,11 +80,11 @@ class SyntaxReader:
     """How the sources of a language are parsed and rewritten.
 
     Attributes:
-        find_stop: Returns where parsing a text stops; `None` if the text parses.
+        find_stop: Returns where parsing a source stops; `None` if it parses.
         families: Yield the rewrites to try there.
-        locate_exactly: Takes a text and its stop, and returns a more exact stop. It is slow, so that it is
-            called only for the likeliest texts of a round. `None` if `find_stop` is exact.
-        few_results: The number of parsable texts with which the search ends without another round.
+        locate_exactly: Takes a source and its stop, and returns a more exact stop. It is slow, so it is called only for
+            the likeliest sources of a round. `None` if `find_stop` is exact.
+        few_results: The number of parsable sources with which the search ends without another round.
     """
 
     find_stop: Callable[[str], ParseStop | None]
@@ -111,7 +111,7 @@ PYTHON_READER = SyntaxReader(find_stop=find_python_stop, families=PYTHON_FAMILIE
 def generate_rewrites(
     lines: list[str], stop: ParseStop, families: tuple[RewriteFamily, ...] = PYTHON_FAMILIES
 ) -> Iterator[LineRewrite]:
-    """Yield rewrites near the position where parsing stopped; of each new text only the first."""
+    """Yield rewrites near the position where parsing stopped; of rewrites with the same result only the first."""
     seen: set[tuple[tuple[int, str], ...]] = set()
     for family in families:
         for rewrite in family(lines, stop):
@@ -124,7 +124,7 @@ def generate_rewrites(
 def find_parsable_texts(
     text: str, *, seconds: float = 5.0, reader: SyntaxReader = PYTHON_READER
 ) -> list[ParsableText]:
-    """Return texts that parse and differ little from one that does not, the likeliest first.
+    """Return sources that parse and differ little from one that does not, the likeliest first.
 
     Args:
         text: The source; the result is empty if it parses.
@@ -136,8 +136,8 @@ def find_parsable_texts(
 class _BeamSearch:
     """One search.
 
-    In each round, all texts of the beam are rewritten. The texts in which the parser gets furthest are the beam
-    of the next round.
+    In each round, all sources of the beam are rewritten. Those in which the parser gets furthest are the beam of the
+    next round.
     """
 
     def __init__(self, text: str, reader: SyntaxReader, end_s: float) -> None:
@@ -149,7 +149,7 @@ class _BeamSearch:
         self._is_over = False
 
     def run(self) -> list[ParsableText]:
-        """Return the parsable texts, the likeliest first."""
+        """Return the parsable sources, the likeliest first."""
         stop = self._reader.find_stop("\n".join(self._lines))
         if stop is None:
             return []

@@ -21,10 +21,10 @@ PYTHON_TOKENS = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class LineRewrite:
-    """New text for some lines.
+    """New contents of some lines.
 
     Attributes:
-        lines: Number of a line, from 0 -> its new text, which may have several lines.
+        lines: Number of a line, from 0 -> its new content, which may have several lines.
         weight: How likely the change restores what the author meant, in (0, 1].
     """
 
@@ -102,7 +102,7 @@ def find_open_brackets(tokens: Iterable[Token]) -> list[Token]:
 def scan_line(line: str, pattern: re.Pattern[str] = PYTHON_TOKENS) -> list[Token]:
     """Return the tokens of one line.
 
-    The line is read alone. So the text of a string that began on an earlier line is split into tokens too.
+    The line is read alone. So the rest of a string that began on an earlier line is split into tokens too.
 
     Args:
         pattern: The tokens of the language, with a group for each kind.
@@ -254,7 +254,7 @@ def _line_groups(lines: list[str], number: int) -> Iterator[tuple[list[int], flo
 
 
 def _shift_lines(lines: list[str], group: list[int], target: str) -> dict[int, str]:
-    """Return line number -> new text, with all lines shifted as far as the first one."""
+    """Return line number -> new content, with all lines shifted as far as the first one."""
     shift = len(target) - len(get_indent(lines[group[0]])) if group else 0
     shifted = {}
     for number in group:

@@ -1,7 +1,7 @@
 """A language model of tokens that ranks changes of a source that does not parse.
 
 The model is a noisy channel: a slip of the author has deleted, inserted or replaced one token of a correct
-source. A change that undoes the slip is as likely as the resulting text, by an n-gram model of the project's
+source. A change that undoes the slip is as likely as the resulting source, by an n-gram model of the project's
 tokens, times the odds of that slip. The numbers in this module are chosen by judgement and not measured.
 """
 
@@ -107,7 +107,7 @@ WORD_CHARACTER = re.compile(r"[\w$]")
 
 
 class TokenModel:
-    """A trigram model of token classes, which also counts the texts of tokens (see `token_class`)."""
+    """A trigram model of token classes, which also counts the tokens themselves (see `token_class`)."""
 
     def __init__(self, sources: Sequence[Sequence[Token]]) -> None:
         # By the number of classes before a token (0 to 2): counts of these classes with and without its own.
@@ -141,15 +141,15 @@ class TokenModel:
         return 0.7 * self._text_counts[token.text] / total + 0.3 / 200  # as if a language had 200 tokens
 
     def knows(self, text: str) -> bool:
-        """Return whether a text appears as a token in the sources."""
+        """Return whether a string appears as a token in the sources."""
         return self._text_counts[text] > 0
 
     def _probability(self, tokens: Sequence[tuple[str, str]], index: int) -> float:
         """Return how likely a token is after those before it.
 
         The n-gram counts are mixed by `NGRAM_WEIGHTS`, so that no token has probability 0. For names, numbers
-        and strings, the probability of the class is multiplied by that of the text within the class, which is
-        smoothed as if each text had 0.2 more occurrences and the class 10 more. Pairs of texts count as well.
+        and strings, the probability of the class is multiplied by that of the spelling within the class, which is
+        smoothed as if each spelling had 0.2 more occurrences and the class 10 more. Pairs of spellings count as well.
         """
         classes = [name for name, _ in tokens[max(0, index - 2) : index + 1]]
         probability = tuning.NGRAM_WEIGHTS[3] / 100  # as if there were 100 classes
@@ -168,7 +168,7 @@ class TokenModel:
 
 
 def token_class(token: Token) -> str:
-    """Return the class of a token: its text for keywords and signs, else its kind."""
+    """Return the class of a token: its spelling for keywords and signs, else its kind."""
     return token.text if token.kind in ("sign", "end") else token.kind
 
 
@@ -216,13 +216,13 @@ def _changes_at_token(
     lexer: Lexer,
     names: dict[str, str],
 ) -> Iterator[tuple[float, int, str, str]]:
-    """Yield `(log odds, line number, new text of the line, note)` for changes at one token."""
+    """Yield `(log odds, line number, new line, note)` for changes at one token."""
     first = max(0, index - 2)
     window = [(token_class(token), token.text) for token in tokens[first : index + 3]]
     before, after = window[: index - first], window[index - first :]
     old_likelihood = model.log_likelihood(window, len(before))
     token = tokens[index] if index < len(tokens) else None
-    # Sorted, so that the order of equally likely changes does not depend on the hashes of the texts.
+    # Sorted, so that the order of equally likely changes does not depend on the hashes of strings.
     candidates = [(text, text) for text in sorted(lexer.reserved)]
     candidates += [(kind, text) for text, kind in names.items()]
 

@@ -107,7 +107,7 @@ def _stop_in(root: Node, text: str) -> ParseStop | None:
 
 
 class _IncrementalParser:
-    """Parses texts that differ little from a first one, and does not parse again what they share with it."""
+    """Parses sources that differ little from a first one, without parsing again what they share with it."""
 
     def __init__(self, path: str, language: Language, text: str) -> None:
         from tree_sitter import Parser
@@ -118,7 +118,7 @@ class _IncrementalParser:
         self._tree = self._parser.parse(self._raw)
 
     def find_stop(self, text: str) -> ParseStop | None:
-        """Return where parsing a text stops; `None` if it parses."""
+        """Return where parsing a source stops; `None` if it parses."""
         old, new = self._raw, text.encode("utf-8", "surrogatepass")
         if new == old:
             return _stop_in(self._tree.root_node, text)
@@ -204,7 +204,7 @@ def _families(lexer: Lexer, corpus: Sequence[Sequence[Token]]) -> tuple[RewriteF
 def _rewrite_template_strings(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
     """Rewrite lines with an odd number of backticks, which may be far from the stop.
 
-    An unterminated template string takes all text up to the next backtick.
+    An unterminated template string extends to the next backtick.
     """
     odd_lines = [number for number, line in enumerate(lines) if line.replace("\\`", "").count("`") % 2]
     if len(odd_lines) % 2:

@@ -46,7 +46,7 @@ MENTIONS = ("identifier", "shorthand_property_identifier")
 UNREAD_PARENTS = (
     "expression_statement", "import_specifier", "namespace_import", "import_clause", "pair_pattern",
 )  # fmt: skip
-"""Nodes whose children are no expressions whose value is used."""
+"""Nodes whose children are not expressions whose value is used."""
 
 
 class SyntaxTree:
@@ -80,12 +80,12 @@ class SyntaxTree:
         return value
 
     def text(self, node: Node) -> str:
-        """Return the text of a node."""
+        """Return the source of a node."""
         # "replace", so that no node of a broken source can make it fail.
         return self.raw[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
     def replace_with(self, node: Node, text: str, weight: float) -> Change:
-        """Return the change that replaces a node with a text."""
+        """Return the change that replaces the source of a node."""
         note = f"{shorten(self.text(node))} becomes {shorten(text)}"
         return Change(edits=(replace_node(node, text),), note=note, weight=weight)
 
@@ -133,7 +133,7 @@ class SyntaxTree:
             function = self.enclosing_function(function)
 
     def expressions(self, node: Node) -> list[tuple[str, Node]]:
-        """Return `(text, node)` for each short expression of the function around a node, each text once."""
+        """Return `(source, node)` for each short expression of the function around a node, each source once."""
         function = self.enclosing_function(node)
         return self._function_facts_for(function)[1] if function is not None else []
 
@@ -174,7 +174,7 @@ class SyntaxTree:
         return not is_same_node(above.child_by_field_name("value"), node)  # the value of a `case`
 
     def parenthesised(self, node: Node) -> str:
-        """Return the text of a node, in parentheses where a neighbouring operator would split it."""
+        """Return the source of a node, in parentheses where a neighbouring operator would split it."""
         operations = ("binary_expression", "ternary_expression", "arrow_function", "unary_expression")
         return f"({self.text(node)})" if node.type in operations else self.text(node)
 
@@ -215,7 +215,7 @@ class SyntaxTree:
         return arities
 
     def list_functions(self) -> dict[str, str]:
-        """Return name of each function of the file -> its text."""
+        """Return name of each function of the file -> its source."""
         functions = ((function_name(node), node) for node in walk(self.root) if node.type in FUNCTIONS)
         return {self.text(name): self.text(node) for name, node in functions if name is not None}
 
@@ -254,7 +254,7 @@ class SyntaxTree:
 
 
 def walk(root: Node) -> Iterator[Node]:
-    """Yield a node and all nodes below it, in the order of the text."""
+    """Yield a node and all nodes below it, in source order."""
     stack = [root]
     while stack:
         node = stack.pop()
@@ -305,12 +305,12 @@ def function_name(function: Node) -> Node | None:
 
 
 def replace_node(node: Node, text: str) -> Edit:
-    """Return the edit that replaces a node with a text."""
+    """Return the edit that replaces the source of a node."""
     return Edit(start=node.start_byte, end=node.end_byte, text=text)
 
 
 def insert_at(offset: int, text: str) -> Edit:
-    """Return the edit that inserts a text."""
+    """Return the edit that inserts a string."""
     return Edit(start=offset, end=offset, text=text)
 
 

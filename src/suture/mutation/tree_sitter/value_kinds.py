@@ -58,7 +58,7 @@ EXPRESSIONS = frozenset((
     "true", "false", "slice_expression", "parenthesized_expression", "array", "this",
     *NULLS, *CALLS, *MEMBERS, *SUBSCRIPTS, *NUMBERS, *STRINGS,
 ))  # fmt: skip
-"""Nodes of expressions that operators change or copy; functions, objects and types are none."""
+"""Nodes of expressions that operators change or copy; functions, objects and types are not among them."""
 DECLARING_NODES = frozenset((
     "formal_parameters", "required_parameter", "optional_parameter", "variable_declarator",
     "parameter_declaration", "var_spec", "const_spec", "array_pattern", "rest_pattern",
@@ -89,7 +89,7 @@ def get_syntax(language: Language) -> SyntaxTemplates:
 
 
 def parse_source_tree(text: str, path: str, language: Language) -> Node:
-    """Return the syntax tree of a file; text that does not parse becomes an error node.
+    """Return the syntax tree of a file; source that does not parse becomes an error node.
 
     Args:
         path: Its path, whose extension may select a dialect.
@@ -191,7 +191,7 @@ def sign_ratio(left: Node, old_sign: str, new_sign: str, right: Node) -> float:
         if kind in ("none", "bool"):
             old, new = IDENTITY_OPERATORS.get(old, old), IDENTITY_OPERATORS.get(new, new)
         return frequency_ratio(COMPARED[kind].get(old, 0), COMPARED[kind].get(new, 0))
-    # In Python, `%` formats text and `*` repeats text and lists: what is counted there says nothing here.
+    # In Python, `%` formats strings and `*` repeats strings and lists: what is counted there says nothing here.
     are_binary = old in BINARY["other"] and new in BINARY["other"]
     if are_binary and not {"text", "display"} & {left_kind, right_kind}:
         kind = "number" if right_kind == "number" else "number first" if left_kind == "number" else "other"

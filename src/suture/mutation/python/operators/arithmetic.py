@@ -101,7 +101,7 @@ def _change_operands(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     yield replace_with(tree, node, tree.text(node.left), 0.9)
     yield replace_with(tree, node, tree.text(node.right), 0.8)
     if left != right and sign not in ("*", "&", "|", "^"):  # the order of their operands has no effect
-        # The order matters in a sum of texts or lists, but not of numbers.
+        # The order matters in a sum of strings or lists, but not of numbers.
         is_sum = sign == "+" and "number" in (guess_kind(node.left), guess_kind(node.right))
         yield replace_with(tree, node, f"{right} {sign} {left}", 0.4 if is_sum else 1.0)
 
@@ -172,7 +172,7 @@ def _change_constant(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         for other in dict.fromkeys(numbers):
             if other != value:
                 yield replace_with(tree, node, repr(other), 0.6)
-    # A text that is a statement is a docstring, and a text in an f-string has no quotes of its own.
+    # A string that is a statement is a docstring, and a string in an f-string has no quotes of its own.
     elif isinstance(value, str) and not isinstance(tree.parent(node), (ast.Expr, ast.JoinedStr)):
         yield from (replace_with(tree, node, repr(text), 0.5) for text in _other_texts(value))
         yield from (replace_with(tree, node, repr(text), 0.8) for text in _similar_texts(value, tree))
@@ -196,7 +196,7 @@ def _count_numbers(tree: PythonTree) -> Counter[int]:
 
 
 def _other_texts(value: str) -> Iterator[str]:
-    """Yield variants of a text: other blanks, another case, and fewer characters at its ends."""
+    """Yield variants of a string: other blanks, another case, and fewer characters at its ends."""
     texts = (
         "", " ", value.strip(), value.lower(), value.upper(), f"{value} ", f" {value}", f"{value}\n",
         value.capitalize(), value.title(), value.swapcase(),
@@ -206,9 +206,9 @@ def _other_texts(value: str) -> Iterator[str]:
 
 
 def _similar_texts(value: str, tree: PythonTree) -> list[str]:
-    """Return texts of the file that differ from one by a little: case, a letter, or what surrounds it.
+    """Return strings of the file that differ a little from a given one: in case, a letter, or what surrounds it.
 
-    Texts of one or two letters are similar to too many others. All limits are chosen by judgement.
+    Strings of one or two letters are similar to too many others. All limits are chosen by judgement.
     """
     texts = [text for text in tree.cached("texts", _collect_texts) if text != value]
     similar = [text for text in texts if text.casefold() == value.casefold()]
@@ -219,7 +219,7 @@ def _similar_texts(value: str, tree: PythonTree) -> list[str]:
 
 
 def _collect_texts(tree: PythonTree) -> list[str]:
-    """Return the first short texts of the file, each once. Both limits are chosen by judgement."""
+    """Return the first short strings of the file, each once. Both limits are chosen by judgement."""
     nodes = (node for node in tree.nodes if isinstance(node, ast.Constant))
     return list(dict.fromkeys(n.value for n in nodes if isinstance(n.value, str) and len(n.value) < 60))[:400]
 
@@ -268,7 +268,7 @@ def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if not isinstance(parent, CALCULATING) or not _may_be_number(node, tree):
         return
     if tree.is_called(node) or (isinstance(parent, ast.Subscript) and node is parent.value):
-        return  # what is called or indexed is no number
+        return  # what is called or indexed is not a number
     text = _parenthesised(tree, node)
     yield replace_with(tree, node, f"{text} ** 2", 0.6)
     yield replace_with(tree, node, f"{text} // 2", 0.5)
@@ -324,10 +324,10 @@ def _may_be_number(node: ast.expr, tree: PythonTree) -> bool:
 
 
 def _parenthesised(tree: PythonTree, node: ast.expr, *, sums: bool = False) -> str:
-    """Return the text of an operand, in parentheses where it needs them.
+    """Return the source of an operand, in parentheses where it needs them.
 
     Args:
-        sums: Whether the text becomes the left operand of a sum, where no other operation needs parentheses.
+        sums: Whether the source becomes the left operand of a sum, where no other operation needs parentheses.
     """
     text = tree.text(node)
     if is_atom(text) or isinstance(node, ast.Constant) or (sums and isinstance(node, ast.BinOp)):

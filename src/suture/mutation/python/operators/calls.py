@@ -49,7 +49,7 @@ FORMS = (
 """Forms in which a value may be meant, and defaults for an empty one: those that fixes of the tune half of
 `benchmarks/real_fixes.py` use, and their like."""
 NOT_CONVERSIONS = ("print", "len", "super", "isinstance", "type", "iter", "next", "hasattr", "range")
-"""Functions of one argument whose result is no form of it."""
+"""Functions of one argument whose result is not a converted form of it."""
 CONVERTIBLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.BoolOp, ast.Compare)
 NOT_RETURNED = (ast.Yield, ast.YieldFrom, ast.Await, ast.Starred)
 """Expressions that are complete statements, so that no `return` is missing before them."""

@@ -251,7 +251,8 @@ def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, f
         if id(other) in ancestor_ids or other is node:
             continue
         has_same_role = type(tree.parent(other)) is type(tree.parent(node))
-        # `(weight, nearness in lines, expression)`: of one text, the occurrence with the best first two counts.
+        # `(weight, nearness in lines, expression)`: of equal expressions, the occurrence with the best first two
+        # counts.
         entry = (1.0 if has_same_role else 0.7, -abs(other.lineno - node.lineno), other)
         if text not in candidates or entry[:2] > candidates[text][:2]:
             candidates[text] = entry
@@ -261,7 +262,7 @@ def _siblings_of(node: ast.expr, tree: PythonTree) -> Iterator[tuple[ast.expr, f
 
 
 def _collect_siblings(scope: ast.AST, tree: PythonTree) -> list[tuple[ast.expr, str]]:
-    """Return small expressions that a function reads, with their texts, in the order of their lines."""
+    """Return small expressions that a function reads, with their sources, in the order of their lines."""
     siblings = []
     for node in ast.walk(scope):
         if isinstance(node, SIBLING_NODES) and is_read(node) and not tree.is_called(node):

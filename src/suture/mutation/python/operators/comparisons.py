@@ -145,7 +145,7 @@ def _find_tests_elsewhere(node: ast.expr, tree: PythonTree) -> list[str]:
 
 
 def _collect_tests(tree: PythonTree) -> list[tuple[int, str, set[str]]]:
-    """Return `(line, text, variables)` of the short parts of all conditions."""
+    """Return `(line, source, variables)` of the short parts of all conditions."""
     tests = [
         test for node in tree.nodes for test in conditions_of(node) if not isinstance(test, ast.Constant)
     ]
@@ -228,7 +228,7 @@ def conditions_of(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def parenthesised(tree: PythonTree, node: ast.expr) -> str:
-    """Return the text of an operand of `not`, `and` or `or`, in parentheses where they help."""
+    """Return the source of an operand of `not`, `and` or `or`, in parentheses where they help."""
     binds_loosely = isinstance(node, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr, ast.Compare))
     return f"({tree.text(node)})" if binds_loosely else tree.text(node)
 

@@ -158,7 +158,7 @@ def _change_key(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def _collect_keys(tree: PythonTree) -> list[str]:
-    """Return the first texts that the file uses as subscripts or keys. Twenty is chosen by judgement."""
+    """Return the first strings that the file uses as subscripts or keys. Twenty is chosen by judgement."""
     subscripts = (n.slice for n in tree.nodes if isinstance(n, ast.Subscript))
     keys = [s.value for s in subscripts if isinstance(s, ast.Constant) and isinstance(s.value, str)]
     for node in tree.nodes:

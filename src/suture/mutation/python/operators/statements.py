@@ -78,7 +78,7 @@ def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         insertion = Edit(start=offset, end=offset, text=text)
         direction = "after" if moves_down else "before"
         note = f"{shorten(tree.text(node))} moves {direction} line {sibling.lineno}"
-        # At the end of a file without a final newline, the text would join the last line.
+        # At the end of a file without a final newline, the statement would join the last line.
         if not moves_down or tree.raw[offset - 1 : offset] == b"\n":
             weight = 1.0 if new_index == index + 1 else 0.5
             yield Change(edits=(deletion, insertion), note=note, weight=weight)
@@ -202,7 +202,7 @@ def _add_guard(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _guard_values(function: Function, tree: PythonTree) -> Iterator[tuple[str, float]]:
     """Yield `(value, weight)` for what a guard may return: the function's other values, then empty ones.
 
-    In a generator, the only value is an empty text, for a bare `return`.
+    In a generator, the only value is an empty string, for a bare `return`.
     """
     nodes = tree.nodes_of(function)
     yields = [node for node in nodes if isinstance(node, (ast.Yield, ast.YieldFrom))]

@@ -35,7 +35,7 @@ def _accumulate(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if node.type not in ("assignment_expression", "assignment_statement") or left is None or right is None:
         return
     if not any(child.type == "=" for child in node.children) or right.type in FUNCTIONS:
-        return  # `+=` accumulates already, and a function is no value to accumulate
+        return  # `+=` accumulates already, and a function is not a value to accumulate
     target, value = tree.text(left), tree.text(right)
     for form in tree.syntax.min_max:
         yield tree.replace_with(right, form.format(target, value), 1.0)

@@ -85,7 +85,7 @@ def _add_concatenation(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _is_empty_value(node: Node, tree: SyntaxTree) -> bool:
-    """Return whether a value is null or an empty text."""
+    """Return whether a value is null or an empty string."""
     return node.type in NULLS or (node.type in STRINGS and len(tree.text(node)) == 2)
 
 
@@ -109,7 +109,7 @@ def _get_arguments(argument_list: Node) -> list[Node]:
 
 
 def _select_short(texts: list[str]) -> list[str]:
-    """Return a few texts that are short enough to be reused, each once."""
+    """Return a few expressions that are short enough to be reused, each once."""
     return [text for text in dict.fromkeys(texts) if len(text) <= MAX_REUSED_CHARS][:MAX_REUSED]
 
 

@@ -36,7 +36,7 @@ ASSIGNMENT_SIGNS = {
     "|=": ("&=", "^="), "^=": ("&=", "|="), "<<=": (">>=",), ">>=": ("<<=",),
 }  # fmt: skip
 NON_COMMUTATIVE = ("-", "/", "%", "**", "<<", ">>", "<", "<=", ">", ">=", "+")
-"""Signs whose operands may be in the wrong order; `+` because it concatenates texts too."""
+"""Signs whose operands may be in the wrong order; `+` because it also concatenates strings."""
 
 
 def _get_sign(node: Node, tree: SyntaxTree) -> tuple[Node | None, str]:

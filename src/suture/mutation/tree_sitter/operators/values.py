@@ -32,7 +32,7 @@ FRACTION = re.compile(r"\d{1,9}\.\d{1,9}")
 """Matches a decimal fraction of few digits. The limits are chosen by judgement; not measured."""
 ADDITIVE_SIGNS = ("+", "-")
 SEPARATORS = (" ", ".", ",", "-", "/", ":", "_")
-"""Common separators of two concatenated texts."""
+"""Common separators of two concatenated strings."""
 VALUE_PARENTS = (
     "return_statement", "variable_declarator", "assignment_expression", "expression_list",
     "augmented_assignment_expression", "arrow_function",
@@ -86,7 +86,7 @@ def _use_expected_value(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _similar_fractions(old: str) -> list[str]:
-    """Return numbers similar to a decimal fraction, as text."""
+    """Return numbers similar to a decimal fraction, as source."""
     if not FRACTION.fullmatch(old):
         return []
     value = Decimal(old)
@@ -228,7 +228,7 @@ def _add_term(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if not tree.is_read(node) or node.type in (*STRINGS, "true", "false", "array", "null", "nil"):
         return
     if above.type in SUBSCRIPTS and is_same_node(above.named_children[0], node):
-        return  # what is subscripted is no number
+        return  # what is subscripted is not a number
     text, kinds = tree.parenthesised(node), tree.kinds(node)
     for other in tree.scope_names(node)[:8]:
         fit = kind_fit(kinds.get(other, "unknown"), "number")
@@ -242,7 +242,7 @@ def _add_term(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _add_separator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Add a separator between two concatenated texts."""
+    """Add a separator between two concatenated strings."""
     sign, left, right = (get_field(node, name) for name in ("operator", "left", "right"))
     if node.type != "binary_expression" or sign is None or left is None or right is None:
         return
