@@ -60,9 +60,9 @@ def _cut_imports(tree: ast.Module) -> Counter[str]:
 
 
 def _read_tokens(root: Node) -> list[tuple[str, str]] | None:
-    """Return type and text of each node of a syntax tree without layout; `None` for a tree with errors.
+    """Return type and source of each node of a syntax tree without layout; `None` for a tree with errors.
 
-    Inner nodes have no text. Comments are read too: Go runs the example above `// Output: 5`, and Jest obeys
+    Inner nodes have no source. Comments are read too: Go runs the example above `// Output: 5`, and Jest obeys
     `@jest-environment`.
     """
     if root.has_error:
@@ -105,7 +105,7 @@ def _ends_line(node: Node) -> bool:
 
 
 def _find_neighbour(node: Node, step: int) -> Node | None:
-    """Return the next (step 1) or previous (step -1) sibling that is no comment."""
+    """Return the next (step 1) or previous (step -1) sibling that is not a comment."""
     neighbour: Node | None = node
     while neighbour is not None and (neighbour == node or neighbour.type == "comment"):
         neighbour = neighbour.next_sibling if step > 0 else neighbour.prev_sibling

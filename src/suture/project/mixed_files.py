@@ -67,7 +67,7 @@ def _find_mixed_python_files(files: Mapping[str, bytes]) -> frozenset[str]:
 
 
 def _holds_both(text: str) -> bool:
-    """Return whether a test uses a function or class of the file that is no test."""
+    """Return whether a test uses a function or class of the file that is not a test."""
     tree = parse_module(text)
     if tree is None:
         return False
@@ -110,7 +110,7 @@ def find_test_lines(path: str, text: str) -> frozenset[int]:
 
 
 def combine_code_and_tests(code: str, tests: str) -> str:
-    """Return a file with the code of one text and the tests of another one; `code` itself if one does not parse."""
+    """Return a file with the code of one source and the tests of another; `code` itself if one does not parse."""
     code_tree, test_tree = parse_module(code), parse_module(tests)
     if code_tree is None or test_tree is None or keeps_tests(tests, code):
         return code
@@ -160,7 +160,7 @@ def _is_test(node: ast.stmt) -> bool:
 
 
 def _find_guarded_names(tree: ast.Module) -> frozenset[str]:
-    """Return the names that must keep their meaning: of tests, and of what they use that is no code under test.
+    """Return the names that must keep their meaning: of tests, and of what they use that is not code under test.
 
     A name that the file does not define is guarded too, such as `len`: a new function could take its place.
     """

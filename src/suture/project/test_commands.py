@@ -151,7 +151,7 @@ def _reached_lines(command: Sequence[str], files: Mapping[str, bytes], root: Pat
         for words in _commands_in((line,)):
             started_lines += find_task_commands(words, files)
         for path in find_named_files((line,), files, root):
-            # A file that is no source of a language is read as a shell script, whatever its name is.
+            # A file that is not source of a known language is read as a shell script, whatever its name is.
             is_shell = not any(is_source(path, language) for language in LANGUAGES)
             if is_shell and len(files[path]) <= MAX_SHELL_SCRIPT_BYTES:
                 started_lines += files[path].decode("utf-8", "replace").splitlines()

@@ -28,13 +28,13 @@ MAX_SERVICE_ACCOUNT_BYTES = 64 * 2**10
 MAX_MATCH_STEPS = 200_000_000
 """Some seconds of matching: patterns times paths. A project of 100,000 files with 300 patterns needs a third of it."""
 SECRET_MATCH_STEPS_PER_CHAR = 100_000
-"""The same for one name and the built-in patterns of secret files, for each character of the name."""
+"""Steps of matching one file name against the built-in patterns of secret files, for each character of the name."""
 MAX_CACHED_PATHS = 200_000
 """Files and folders of which it is remembered whether some globs protect them: at most 20 MB for each set of globs."""
 MAX_GLOB_CHARS = 4096
 """Length of one pattern. No path is longer."""
 MAX_LINE_COMPARISONS = 3_000_000
-"""Comparisons for one pair of texts; about 0.3 s on a slow core."""
+"""Comparisons for one pair of files; about 0.3 s on a slow core."""
 MAX_ANCHOR_DEPTH = 40
 """Nested anchors of the patience diff. Below them, a whole range counts as changed, which bounds the time."""
 
@@ -58,7 +58,7 @@ MAX_POINTER_FILE_BYTES = 64 * 2**10
 MAX_COMMITS = 16
 """Commits of the history that is searched. Bisecting them takes four runs of the failing tests."""
 MAX_HISTORY_BYTES = 4 * 2**20
-"""Total size of all earlier texts, because they are stored with the task."""
+"""Total size of all earlier file contents, because they are stored with the task."""
 MAX_COMMIT_SUBJECT_CHARS = 200
 """Length of a commit's subject that is stored with the task. Chosen by judgement; not measured."""
 
@@ -68,9 +68,9 @@ MAX_REPLY_BLOCKS = 400
 MAX_FILE_NAME_LINE_CHARS = 400
 """Length of a line of a reply that may contain the name of a file. Chosen by judgement; not measured."""
 MAX_PARSED_CHARS = 4_000_000
-"""Characters that are parsed for one reply: enough for its text some hundred times, and for its files."""
+"""Characters that are parsed for one reply: enough to parse the reply some hundred times, and its files."""
 PARSING_OVERHEAD_CHARS = 100
-"""What parsing costs besides the length of a text, so that very many short texts spend the budget, too."""
+"""What parsing costs besides the length of a source, so that very many short sources spend the budget, too."""
 MAX_SPLICED_STATEMENTS = 1000
 """Statements side by side in a snippet that is merged into a file. Each is compared with each of the file."""
 MAX_SUGGESTED_FUNCTIONS = 40
@@ -132,13 +132,13 @@ MAX_NAME_PARTS = 8
 MAX_FOLDED_DEPTH = 60
 """Depth of a constant expression that is computed. Concatenations by hand have a few parts; chosen by judgement."""
 MAX_FOLDED_SIZE = 1000
-"""Characters or items of a computed constant. Longer ones are no names; chosen by judgement."""
+"""Characters or items of a computed constant. Longer ones are not names; chosen by judgement."""
 MAX_QUERY_STATES = 10_000
 """States of a query that tree-sitter keeps. It drops further ones, which bounds the time."""
 MAX_NODE_DEPTH = 400
 """Nested nodes of a syntax tree. The time of a query grows with their number."""
 MAX_ERROR_CHILDREN = 1000
-"""Children of an error node. Such text is not code, and cannot run."""
+"""Children of an error node. Source with more of them is not code, and cannot run."""
 QUERY_WINDOW_BYTES = 16_000
 """Part of a file that is queried at once; the time is checked after each part."""
 QUERY_TIMEOUT_S = 5.0

@@ -132,7 +132,8 @@ COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 def read_events(output: RunnerOutput) -> Report:
     """Read the events of one of Suture's reporters.
 
-    Where the processes that run the tests report the outcomes themselves, a test has only passed if they say so.
+    Where the processes that run the tests report the outcomes themselves, a test has only passed if they report that it
+    passed.
     """
     events = [event for event in output.events if event.get("event") == "test"]
     own_outcomes = [event for event in output.process_events if event.get("event") == "outcome"]
@@ -292,7 +293,7 @@ def find_missing_package(line: str, files: Mapping[str, bytes]) -> tuple[str, st
     requirements: both are faults of the code.
     """
     match = MISSING_PACKAGE.search(line)
-    # Paths, `imports` of the project's own package.json (`#`), modules of node, and addresses are no packages.
+    # Paths, `imports` of the project's own package.json (`#`), modules of node, and addresses are not packages.
     if match is None or match["name"].startswith((".", "/", "#", "node:", "file:")):
         return None
     package = "/".join(match["name"].split("/")[: 2 if match["name"].startswith("@") else 1])

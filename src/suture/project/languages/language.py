@@ -96,7 +96,7 @@ class LanguageFacts:
         find_inline_tests: Finds the tests in a file of code, which no candidate may change.
         aliases: Other names of the language.
         parsed: Whether `suture.project.python_source` can parse it. Then examples and asserts can be checks,
-            tests are generated, and replies are merged by syntax. Otherwise, code is handled as text.
+            tests are generated, and replies are merged by syntax. Otherwise, code is handled as plain strings.
         compiled: Whether a compiler may reject code before any test runs.
         new_project: Layout of a new project; `None` if only existing code can be healed.
         test_count_pattern: Matches a number of tests in the output of a command without a report. A match
@@ -105,7 +105,7 @@ class LanguageFacts:
         syntax: Templates by which the search writes repairs; `None` if the language has no search.
         safety_rules: Rules of the safety scan.
         find_unsafe_uses: Finds violations of these rules in a file.
-        fits_package: Returns whether a test, given as text, can be compiled beside other files of its folder.
+        fits_package: Returns whether a test, given as source, can be compiled beside other files of its folder.
         calls: Calls single functions of the language; `None` if that is not supported. Python's functions are
             called by `suture.judge.split`.
     """

@@ -406,6 +406,6 @@ def _expand_variables(text: str, variables: Mapping[str, str]) -> str:
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str:
-    """Return the text of a file; empty if it is missing or too large."""
+    """Return the content of a file; empty if it is missing or too large."""
     content = files.get(path, b"")
     return content.decode("utf-8", "replace") if len(content) <= MAX_TASK_FILE_BYTES else ""

@@ -280,7 +280,7 @@ def _inner_lines(command: tuple[str, ...], folder: str, files: Mapping[str, byte
 
 
 def _script_lines(content: bytes) -> Iterator[str]:
-    """Yield the lines of a shell script; control structures are no programs and so count as unknown."""
+    """Yield the lines of a shell script; control structures are not programs and so count as unknown."""
     if len(content) > MAX_SHELL_SCRIPT_BYTES:
         return
     text = content.decode("utf-8", "replace").replace("\\\n", " ")

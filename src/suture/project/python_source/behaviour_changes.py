@@ -48,8 +48,8 @@ def find_behaviour_lines(before: str, after: str) -> frozenset[int]:
     that lost one, or in which one moved.
 
     Args:
-        before: The file's text; empty for a new file.
-        after: The file's text after the change; text that is not Python has none.
+        before: The file's source; empty for a new file.
+        after: The file's source after the change; source that is not Python has none.
     """
     old, new = _read_statements(before), _read_statements(after)
     lines: set[int] = set()
@@ -172,7 +172,7 @@ def _format(node: Part) -> str:
 
 
 def _dump(node: ast.AST) -> str:
-    """Return a text that is equal for two nodes that do the same, whatever their types."""
+    """Return a string that is equal for two nodes that do the same, whatever their types."""
     if isinstance(node, ast.Call) and ast.unparse(node.func) in ("cast", "t.cast", "typing.cast"):
         return _dump(node.args[-1]) if node.args else ""
     if isinstance(node, ast.arg):

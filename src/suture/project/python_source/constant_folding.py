@@ -61,7 +61,7 @@ OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
 }
 PLAIN = (-1, ord("s"))
-"""Conversions in an f-string that leave a text as it is."""
+"""Conversions in an f-string that leave a string as it is."""
 LARGE_WIDTH = re.compile(r"\d{4,}|\*")
 """A width in a format that would make the result huge."""
 FAULTS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
@@ -72,7 +72,7 @@ class ConstantFolder:
     """Compute the values of constant expressions of one module.
 
     Args:
-        unknown: A text that stands for each part that is not constant. Without it, such an expression has no value.
+        unknown: A string that stands for each part that is not constant. Without it, such an expression has no value.
     """
 
     def __init__(self, resolve: NameResolver, find_value: ValueFinder, unknown: str | None = None) -> None:
@@ -83,7 +83,7 @@ class ConstantFolder:
         """Results so far. Without them, `b = a + a; c = b + b; ...` would take exponential time."""
 
     def fold(self, node: ast.expr) -> Any:
-        """Return the value of an expression (text, bytes, number or list), or `None` if it is not constant."""
+        """Return the value of an expression (string, bytes, number or list), or `None` if it is not constant."""
         return self._fold(node, {}, 0)
 
     def _fold(self, node: ast.expr, variables: dict[str, Any], depth: int) -> Any:

@@ -12,7 +12,7 @@ from suture.project.python_source.constant_folding import ConstantFolder
 from suture.project.tuning import MAX_NAME_PARTS
 
 UNKNOWN = "\0"
-"""Stands for a part of a text that only a run determines."""
+"""Stands for a part of a string that only a run determines."""
 IMPORT_CALLS = ("__import__", "importlib.import_module", "importlib.__import__", "importlib.util.find_spec")
 """Functions that import or find the module whose name is their first argument."""
 GETTERS = ("getattr", "object.__getattribute__", "type.__getattribute__", "inspect.getattr_static")
@@ -95,16 +95,16 @@ class ModuleNames:
             yield from (f"{node.module}.{name.name}".removeprefix("builtins.") for name in node.names)
 
     def fold(self, node: ast.expr) -> Any:
-        """Return the value of an expression that consists of constants (text, bytes, number or list), or `None`."""
+        """Return the value of an expression that consists of constants (string, bytes, number or list), or `None`."""
         return self._folder.fold(node)
 
     def fold_text(self, node: ast.expr) -> str | None:
-        """Return the text of an expression that consists of constants, or `None`."""
+        """Return the string value of an expression that consists of constants, or `None`."""
         value = self.fold(node)
         return value if isinstance(value, str) else None
 
     def compose_text(self, node: ast.expr) -> str:
-        """Return the text of an expression, with `UNKNOWN` in place of each part that is not constant."""
+        """Return the string value of an expression, with `UNKNOWN` in place of each part that is not constant."""
         value = self._composer.fold(node)
         return value if isinstance(value, str) else UNKNOWN
 
@@ -160,8 +160,8 @@ class ModuleNames:
     def is_foreign(self, node: ast.expr, depth: int = 0) -> bool:
         """Return whether an expression is an imported module, or a class or function of another module.
 
-        An object that was imported from another module of the project, such as `settings`, is no class or
-        module as far as its name shows, and setting its attributes is usual.
+        An object that was imported from another module of the project, such as `settings`, is not a class or module as
+        far as its name shows, and setting its attributes is usual.
         """
         if depth > MAX_NAME_PARTS:
             return False

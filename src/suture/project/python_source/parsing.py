@@ -1,8 +1,8 @@
 """Parse Python source that anyone may have written, and bound the work of parsing a model's reply.
 
-Reading a reply tries many alternatives: a part of the text as code, one line less, a block in another file.
-For a usual reply that takes no time, but a text that is made for the purpose could stop the run for minutes.
-So each reply has a budget of characters that may be parsed for it.
+Reading a reply tries many alternatives: a part of the reply as code, one line less, a block in another file. For an
+ordinary reply that takes no time, but a reply that is crafted for it could stop the run for minutes. So each reply has
+a budget of characters that may be parsed for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PARSE_FAULTS = (SyntaxError, ValueError, RecursionError, MemoryError)
 def parse_module(source: str | bytes) -> ast.Module | None:
     """Return the syntax tree of a source, or `None` if it is invalid.
 
-    While a reply is read, equal texts are parsed only once, and callers must not change the tree.
+    While a reply is read, equal sources are parsed only once, and callers must not change the tree.
 
     Raises:
         MalformedReply: A reply is being read, and its parsing budget is spent.

@@ -74,7 +74,7 @@ def merge_snippet(original: str, patch: str, context: str = "") -> str:
         context: Text about the patch that may name the class, as in "`Cart.total` is wrong".
 
     Raises:
-        NoPlaceError: Either text is invalid, or a part of the patch has no unique place.
+        NoPlaceError: Either source is invalid, or a part of the patch has no unique place.
     """
     margin, patch = move_to_margin(patch)
     old_tree, new_tree = parse_module(original), parse_module(patch)
@@ -146,7 +146,7 @@ def _binds_one_name(node: ast.stmt) -> bool:
 
 
 def _names(context: str, name: str) -> bool:
-    """Return whether a text names a definition."""
+    """Return whether some prose names a definition."""
     return re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", context) is not None
 
 
@@ -164,8 +164,8 @@ class _Merge:
     of the scope that contains a new one.
 
     Attributes:
-        edits: (first old line to replace, from 0; line after the last one; new text).
-        context: Text about the patch that may name a class.
+        edits: (first old line to replace, from 0; line after the last one; new source).
+        context: Prose about the patch, which may name a class.
         margin: The width of the indentation that the patch had.
     """
 
@@ -453,12 +453,12 @@ class _Merge:
         self.edits.append((line, line, source))
 
     def _insert_after(self, old: ast.stmt, source: str) -> None:
-        """Insert text after a statement of the original, and a blank line between them."""
+        """Insert source after a statement of the original, and a blank line between them."""
         line = old.end_lineno or 0
         self.edits.append((line, line, "\n" + source))
 
     def _replace(self, old: ast.stmt, old_scope: Iterable[ast.stmt], source: str) -> None:
-        """Replace a statement of the original by text."""
+        """Replace a statement of the original with source."""
         _require_own_lines(old, old_scope)
         self.edits.append((first_line(old) - 1, old.end_lineno or old.lineno, source))
 

@@ -25,12 +25,12 @@ def split_lines(code: str) -> list[str]:
 
 
 def is_valid_python(code: str) -> bool:
-    """Return whether Python can parse a text."""
+    """Return whether Python can parse a string."""
     return parse_module(code) is not None
 
 
 def has_only_imports(code: str) -> bool:
-    """Return whether a text consists of import statements only."""
+    """Return whether some source consists of import statements only."""
     tree = parse_module(code)
     body = tree.body if tree else []
     return bool(body) and all(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
@@ -89,7 +89,7 @@ def read_names(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def is_open_ended(code: str) -> bool:
-    """Return whether a text ends inside a bracket or a multi-line string."""
+    """Return whether some source ends inside a bracket or a multi-line string."""
     try:
         for _ in tokenize.generate_tokens(io.StringIO(code, newline="").readline):
             pass
@@ -101,10 +101,10 @@ def is_open_ended(code: str) -> bool:
 
 
 def complete_prefix(code: str) -> str:
-    """Return the complete top-level statements at the beginning of a truncated text.
+    """Return the complete top-level statements at the beginning of truncated source.
 
     A statement is complete if another one begins after it at the left margin. The last one never counts as
-    complete, even if it is valid, because nobody knows what was to follow.
+    complete, even if it is valid, because what was to follow is unknown.
     """
     lines = split_lines(code)
     for end in range(len(lines), 0, -1):

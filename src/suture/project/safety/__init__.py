@@ -1,6 +1,6 @@
-"""Scan new code for what a person should know of before it runs, and before it is delivered.
+"""Scan new code for what a person should know about before it runs, and before it is delivered.
 
-The package reads text, runs nothing and asks nobody. The rules are those of the languages, and Bandit's if
+The package only reads source: it runs nothing and asks nobody. The rules are those of the languages, and Bandit's if
 the user wants it. The scan is a second line of defence: only the sandbox limits what code can do.
 """
 

@@ -107,7 +107,7 @@ def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) 
     """Yield the packages that a manifest requires and that are not allowed, and what else is unsafe in it.
 
     Args:
-        text: Text of the file, not trusted.
+        text: Content of the file, not trusted.
         allowed: Allowed packages from `load_allowed`.
         approval: With `never`, no package is allowed.
     """
@@ -119,7 +119,7 @@ def dependency_uses(path: str, text: str, allowed: Allowed, approval: Approval) 
 
 
 def _describe(package: PackageRequirement) -> str:
-    """Return a requirement as text in one line of bounded length; different requirements differ in it."""
+    """Return a requirement as a single line of bounded length; different requirements differ in it."""
     text = f"{package.ecosystem}: {package.name}" + (f" @ {package.source}" if package.source else "")
     if len(text) <= MAX_QUOTED_CODE_CHARS:
         return quote_code(text)
@@ -159,7 +159,7 @@ def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, 
 
     Args:
         path: Path of the manifest.
-        text: Text of the manifest, not trusted.
+        text: Content of the manifest, not trusted.
         allowed: Allowed packages from `load_allowed`.
 
     Returns:
@@ -182,7 +182,7 @@ def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, 
 
 
 def is_version_allowed(version: str, versions: str) -> bool:
-    """Return whether a version is one of those that a list allows. An empty text means any version."""
+    """Return whether a version is one of those that a list allows. An empty string means any version."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import InvalidVersion
 

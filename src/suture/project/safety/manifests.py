@@ -209,7 +209,7 @@ def find_requested_packages(path: str, text: str) -> tuple[PackageRequirement, .
 
     Args:
         path: Path of the file, for its name.
-        text: Text of the file, not trusted.
+        text: Content of the file, not trusted.
     """
     name = PurePosixPath(path).name
     reader = _READERS.get(name) or (in_requirements if REQUIREMENTS_FILE.fullmatch(path) else None)

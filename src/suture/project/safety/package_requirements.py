@@ -67,9 +67,9 @@ def outside_index(ecosystem: Ecosystem, name: str, source: str = "") -> PackageR
 
     Args:
         name: Name of the package, or what the manifest says.
-        source: Where it comes from. Another source must be another text, so that an edit is noticed.
+        source: Where it comes from. Different sources must be different strings, so that an edit is noticed.
     """
-    if not source:  # what is cut from the name must stay part of the requirement's text
+    if not source:  # what is cut from the name must stay part of the requirement's rendering
         source = name[MAX_QUOTED_REQUIREMENT_CHARS:]
     return PackageRequirement(
         ecosystem=ecosystem,
@@ -95,7 +95,7 @@ def lowest_version(versions: str) -> str:
 
 def _parts(version: str) -> tuple[int, ...]:
     """Return the numbers of a version, to compare it with others."""
-    # Nine digits of each are enough: converting a text of any length could take long.
+    # Nine digits of each are enough: converting a string of any length could take long.
     return tuple(int(part[:9]) for part in version.split("."))
 
 
@@ -152,7 +152,7 @@ def table_requirements(packages: Mapping[str, Any]) -> Iterator[PackageRequireme
 
 
 def render_value(value: Any) -> str:
-    """Return a value of a TOML table in one way, so that equal values are equal texts."""
+    """Return a value of a TOML table in one way, so that equal values are equal strings."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key} = {render_value(value[key])}" for key in sorted(value))
     if isinstance(value, list):

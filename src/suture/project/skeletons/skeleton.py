@@ -44,7 +44,7 @@ class Skeleton:
     Attributes:
         file: Path of the file that the model writes.
         rules: What this file must hold.
-        beginning: How the file begins, for a model that continues a given text. It ends without a blank, because
+        beginning: How the file begins, for a model that continues a given prefix. It ends without a blank, because
             tokens of words start with one.
         example: Such a file for another task.
         example_task: That task.
@@ -52,7 +52,7 @@ class Skeleton:
         example_pattern: What only code in lower case that repeats the example contains: its subject and a name that
             it defines. The subject alone may also be that of a task about a garden.
         readme: What the README says about the files.
-        stops: Texts before which the file ends, for a model that would write more than is asked for.
+        stops: Strings before which the file ends, for a model that would write more than is asked for.
         files: All files, path -> text, with a version of `file` that holds nothing.
         words: Words of which a task must hold one; empty if the skeleton suits any task of its kind.
         other_frameworks: Names in a task that ask for another framework than the skeleton's.

@@ -103,7 +103,7 @@ def _decode_lines(content: bytes | None) -> list[str]:
 
 
 def _split_lines(text: str) -> list[str]:
-    """Return the lines of a text with their line ends."""
+    """Return the lines of a string with their line ends."""
     # Only \n ends a line of a diff; `splitlines` splits at other characters, too.
     *lines, last_line = text.split("\n")
     return [f"{line}\n" for line in lines] + ([last_line] if last_line else [])
@@ -119,7 +119,7 @@ def _quote(name: str) -> str:
 
 def _end_of_name(name: str) -> str:
     """Return what ends a path in the header of a diff."""
-    return "\t" if " " in name else ""  # otherwise `patch` reads the text after the space as a date
+    return "\t" if " " in name else ""  # otherwise `patch` reads what follows the space as a date
 
 
 class DiffDoesNotApply(ValueError):
@@ -184,7 +184,7 @@ def _parse_path(line: str) -> str:
 
 
 def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
-    """Return the text of a file with the hunks of its diff applied."""
+    """Return the content of a file with the hunks of its diff applied."""
     before = _split_lines(old)
     after: list[str] = []
     next_index = 0

@@ -23,7 +23,7 @@ class Glob:
 
     Attributes:
         expression: A regular expression for the whole path, or for the name if the pattern is not anchored.
-        literal: A text that is in everything that matches; empty if there is none.
+        literal: A string that is in everything that matches; empty if there is none.
         negated: Whether it starts with `!` and cancels earlier patterns.
         anchored: Whether it starts at the folder of its file; otherwise it matches names at any depth.
     """
@@ -66,7 +66,7 @@ class Globs:
         """
         self._charge(len(self.patterns))
         name = path.rpartition("/")[2]
-        # Nearly all paths have none of the texts, and a project may have 100,000 files.
+        # Nearly all paths have none of these strings, and a project may have 100,000 files.
         if not self._any_literal.search(path):
             return None
         for pattern in reversed(self.patterns):
@@ -112,7 +112,7 @@ def parse_globs(lines: Iterable[str], source: str = "the patterns") -> Globs:
 
 NOTHING = "(?!)"
 NO_LITERAL = re.compile(r"\\.|\[.*|[*?/]", re.DOTALL)
-"""What separates the plain texts of a pattern. What follows a bracket is not looked at."""
+"""What separates the literal parts of a pattern. What follows a bracket is not looked at."""
 ONE = "[^/]"
 FOLDERS = "(?:[^/]+/)*"
 CLASSES = {

@@ -75,10 +75,10 @@ def _commits(repository: Repository, since: str | None) -> list[tuple[str, str]]
 
 
 def _resolve(repository: Repository, since: str) -> str:
-    """Return the commit that a text means, which must be in the history of HEAD."""
+    """Return the commit that a revision names, which must be in the history of HEAD."""
     output = b""
     if since.isprintable() and since and not since.startswith("-"):
-        # With 128, git says that a text such as `HEAD~99` cannot name a commit.
+        # With 128, git says that a revision such as `HEAD~99` cannot name a commit.
         output = repository.git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}", ok=(0, 1, 128))
     commit = output.decode("ascii", "replace").strip()
     if not commit:
@@ -120,7 +120,7 @@ class _VersionReader:
         return tuple(versions)
 
     def _changed(self, blobs: Mapping[str, str]) -> dict[str, str] | None:
-        """Return the texts of files that have changed since, or `None` if they are too large."""
+        """Return the contents of files that have changed since, or `None` if they are too large."""
         present = self._present
         changed = {path: blob for path, blob in blobs.items() if hash_blob(present[path], len(blob)) != blob}
         missing = [blob for blob in dict.fromkeys(changed.values()) if blob not in self._texts]

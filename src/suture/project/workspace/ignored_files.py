@@ -3,8 +3,8 @@
 Environments, caches and files in `.gitignore` are not code. But some ignored files are written when the
 project is built, and without them nothing can be imported: a version module, generated messages, a compiled
 extension of an editable install. An ignored file is therefore taken if an import in the project names it, or
-if it is built from a file next to it that is not code (`messages.mo` from `messages.po`). A file whose name
-or text suggests that it is ignored because of its secrets is never taken.
+if it is built from a file next to it that is not code (`messages.mo` from `messages.po`). A file whose name or content
+suggests that it is ignored because of its secrets is never taken.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def looks_private(path: str, content: bytes) -> bool:
 
 
 def imported_names(text: str) -> frozenset[str]:
-    """Return every word in the imports of a text: packages, modules, and names imported from them."""
+    """Return every word in the imports of a file: packages, modules, and names imported from them."""
     words: set[str] = set()
     for match in IMPORT.finditer(text):
         for part in match.group("source", "names", "modules"):

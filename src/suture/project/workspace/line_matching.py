@@ -1,9 +1,8 @@
-"""Find the lines that two texts have in common, in bounded time.
+"""Find the lines that two files have in common, in bounded time.
 
-`difflib` finds the blocks that people expect, but for texts with many equal lines it needs quadratic time or
-more, and anyone can write such a text. It is therefore used for short ranges only. Longer ranges are split
-at lines that occur exactly once in each text (Bram Cohen's patience diff). A long range without such a line
-is one change.
+`difflib` finds the blocks that people expect, but for files with many equal lines it needs quadratic time or more, and
+anyone can write such a file. It is therefore used for short ranges only. Longer ranges are split at lines that occur
+exactly once in each file (Bram Cohen's patience diff). A long range without such a line is one change.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from collections.abc import Iterator, Sequence
 from suture.project.tuning import MAX_ANCHOR_DEPTH, MAX_LINE_COMPARISONS
 
 LineRange = tuple[int, int, int, int]
-"""Start and end of the lines in the first text, and in the second text, from 0. The ends are exclusive."""
+"""Start and end of the lines in the first file, and in the second file, from 0. The ends are exclusive."""
 
 
 def changed_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
-    """Return where two texts differ, in order. Either side of a range may be empty.
+    """Return where two files differ, in order. Either side of a range may be empty.
 
     Args:
-        old: Lines of the first text.
-        new: Lines of the second text.
+        old: Lines of the first file.
+        new: Lines of the second file.
     """
     changes: list[LineRange] = []
     old_done = new_done = 0
@@ -37,7 +36,7 @@ def changed_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
 
 
 def common_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
-    """Return where two texts are equal, in order. No range is empty, and adjacent ranges are joined."""
+    """Return where two files are equal, in order. No range is empty, and adjacent ranges are joined."""
     joined: list[LineRange] = []
     for old_start, old_end, new_start, new_end in _Matching(old, new).within((0, len(old), 0, len(new)), 0):
         if joined and joined[-1][1] == old_start and joined[-1][3] == new_start:
@@ -48,7 +47,7 @@ def common_ranges(old: Sequence[str], new: Sequence[str]) -> list[LineRange]:
 
 
 class _Matching:
-    """Matches the lines of a pair of texts, and counts the comparisons that may still be spent on them."""
+    """Matches the lines of a pair of files, and counts the comparisons that may still be spent on them."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str]) -> None:
         self._old = old
@@ -90,7 +89,7 @@ class _Matching:
                 yield old_block, old_block + size, new_block, new_block + size
 
     def _anchors(self, bounds: LineRange) -> list[tuple[int, int]]:
-        """Return the longest list of pairs of lines that occur once in each text, in the same order in both."""
+        """Return the longest list of pairs of lines that occur once in each file, in the same order in both."""
         old_start, old_end, new_start, new_end = bounds
         old_counts = Counter(self._old[old_start:old_end])
         new_counts = Counter(self._new[new_start:new_end])

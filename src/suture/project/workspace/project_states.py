@@ -30,8 +30,8 @@ class ProjectStates:
     Attributes:
         before: Path -> content.
         after: Path -> content.
-        base: What the state before is, for people.
-        base_commit: The commit of the state before; empty if it is no commit.
+        base: What the earlier state is, for people.
+        base_commit: The commit of the earlier state; empty if that is not a commit.
         commit: The commit that holds exactly the state after; empty if none is known.
         folder: The project's folder in its repository, with a slash at its end.
     """
@@ -219,8 +219,8 @@ def refuse_branch_as_folder(name: str) -> None:
 def find_default_tip(repository: Repository) -> str:
     """Return the commit of the default branch, or HEAD where there is no such branch.
 
-    It is empty if a remote repository has that branch: the default base is then a commit of the remote one, which is no
-    work of whoever makes the change.
+    It is empty if a remote repository has that branch: the default base is then a commit of the remote one, which is
+    not part of the change.
     """
     for name in DEFAULT_BRANCHES:
         if tip := repository.commit(name)[0]:

@@ -66,7 +66,7 @@ class Repository:
         return run_git(self.root, *arguments, stdin=stdin, env={**self.environment, **(env or {})}, ok=ok)
 
     def merge(self, ours: bytes, base: bytes, theirs: bytes) -> bytes | None:
-        """Merge three texts; return `None` if both sides changed the same lines, or one is not text."""
+        """Merge three versions of a file; return `None` if both sides changed the same lines, or one is binary."""
         with temporary_folder("suture-merge-") as folder:
             paths = [folder / name for name in ("ours", "base", "theirs")]
             for path, content in zip(paths, (ours, base, theirs), strict=True):
@@ -141,7 +141,7 @@ class Repository:
         ]
 
     def find_commits(self, commits: str, text: str) -> list[str]:
-        """Return the commits of a range, such as `A..B`, whose message contains a text, the newest first."""
+        """Return the commits of a range, such as `A..B`, whose message contains a string, the newest first."""
         output = self.git("rev-list", "--fixed-strings", f"--grep={text}", commits, "--", ok=(0, 128))
         return output.decode().split()
 

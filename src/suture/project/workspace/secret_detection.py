@@ -1,11 +1,11 @@
 """Find files that may hold secrets of the user, by their names and by their contents.
 
 The names are based on gitrob's list of sensitive files, as shhgit maintains it. Files that programs need to
-run are left out, and files for keys that the manuals of frameworks and services name are added. A file that
-is committed unchanged is no secret.
+run are left out, and files for keys that the manuals of frameworks and services name are added. A file that is
+committed unchanged is not a secret.
 
-A module that git ignores is searched as plain text, because text that is not valid Python may still hold a
-key. In doubt it counts as a secret: the user can allow it by name.
+A module that git ignores is searched with patterns, because source that is not valid Python may still hold a key. In
+doubt it counts as a secret: the user can allow it by name.
 """
 
 from __future__ import annotations
@@ -107,14 +107,14 @@ SECRET_ASSIGNED = re.compile(
     + rb"""[^"'\s]""",
     re.VERBOSE,
 )
-"""A name that means a secret, and any text that is assigned to it."""
+"""A name that means a secret, and any string that is assigned to it."""
 POSSIBLE_SECRET_ASSIGNED = re.compile(
     rb"(?i:token|pwd|auth|webhook|salt|(?<![a-z])dsn|_key|(?<![a-z])key|private)"
     + _ASSIGNS_TEXT
     + rb"""(?=[^"'\s]{0,200}\d)(?=[^"'\s]{0,200}[a-zA-Z])[^"'\s]{12,}["']""",
     re.VERBOSE,
 )
-"""A name that may mean a secret, and a text that nobody would write by hand."""
+"""A name that may mean a secret, and a string that nobody would write by hand."""
 KEY_FORMATS = re.compile(
     rb"(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|gh[pousr]_\w{30}|github_pat_\w{30}|glpat-[\w-]{20}"
     rb"|xox[abprs]-[\w-]{10}|\bsk-[\w-]{20}|\b[rs]k_live_\w{16}|\beyJ[\w-]{10,500}\.eyJ[\w-]{10}"
@@ -130,19 +130,19 @@ def is_private_name(name: str) -> bool:
 
 
 def may_hold_secret(content: bytes) -> bool:
-    """Return whether a text may hold a secret. A text longer than `MAX_SCANNED_MODULE_BYTES` always may."""
+    """Return whether a file may hold a secret. One longer than `MAX_SCANNED_MODULE_BYTES` always may."""
     return len(content) > MAX_SCANNED_MODULE_BYTES or any(
         pattern.search(content) for pattern in (KEY_FORMATS, SECRET_ASSIGNED, POSSIBLE_SECRET_ASSIGNED)
     )
 
 
 def holds_key(content: bytes) -> bool:
-    """Return whether a text has a key in the format of its issuer, or assigns a text that looks generated."""
+    """Return whether a file has a key in the format of its issuer, or assigns a string that looks generated."""
     return bool(KEY_FORMATS.search(content) or POSSIBLE_SECRET_ASSIGNED.search(content))
 
 
 def assigns_secret_text(content: bytes) -> bool:
-    """Return whether code assigns a literal text to a name that means a secret."""
+    """Return whether code assigns a string literal to a name that means a secret."""
     return bool(SECRET_ASSIGNED.search(content))
 
 
@@ -155,5 +155,5 @@ SECRET_SETTING = re.compile(
 
 
 def assigns_secret(content: bytes) -> bool:
-    """Return whether a text that is not code has a line that assigns a value to a secret."""
+    """Return whether a file that is not code has a line that assigns a value to a secret."""
     return bool(SECRET_SETTING.search(content))

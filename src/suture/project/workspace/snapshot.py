@@ -331,7 +331,7 @@ class _ProjectReader:
         self.files[self._name(path)] = content
 
     def _require_space(self, path: Path, more_bytes: int) -> None:
-        """Check that one more file with so many bytes is within the limit."""
+        """Check that one more file with `more_bytes` bytes is within the limit."""
         if self.size_bytes + more_bytes > self.max_bytes:
             raise UsageError(
                 f"{str(self.top)!r} holds more than {self.max_bytes / 2**20:g} MiB"

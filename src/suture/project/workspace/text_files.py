@@ -26,7 +26,7 @@ def overlay_candidate(files: Mapping[str, bytes], candidate: Mapping[str, str]) 
     """Return the project's files with a candidate's files in place of their originals.
 
     A file keeps its encoding, its byte order mark, its line endings (line by line, if they are mixed) and the
-    presence of a final newline. A file whose text does not change keeps all its bytes.
+    presence of a final newline. A file whose content does not change keeps all its bytes.
 
     Args:
         files: Path -> content.
@@ -50,7 +50,7 @@ def leaves_project(path: str) -> bool:
 
 
 def _encode_like(text: str, original: bytes) -> bytes:
-    """Return a text in the format of an original file: its encoding, line endings and final newline."""
+    """Return a string in the format of an original file: its encoding, line endings and final newline."""
     if original and text == decode_text(original):
         return original
     text = text.replace("\r\n", "\n")
@@ -89,7 +89,7 @@ def _encode(text: str, encoding: str) -> bytes:
 
 
 def restore_line_endings(text: str, original_text: str) -> str:
-    """Return a text with the line endings of an original: unchanged lines keep theirs, others get the usual one."""
+    """Return a string with the line endings of an original: unchanged lines keep theirs, others get the usual one."""
     crlf_count = original_text.count("\r\n")
     if crlf_count == 0:
         return text

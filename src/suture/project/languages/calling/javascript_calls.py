@@ -85,7 +85,7 @@ def read_driver_program(name: str) -> bytes:
 
 
 def node_text(node: Node) -> str:
-    """Return the source text of a node."""
+    """Return the source of a node."""
     return (node.text or b"").decode("utf-8", "surrogatepass")
 
 

@@ -1,7 +1,7 @@
 """Test reports in JUnit's XML format, which Maven, Gradle, CTest, GoogleTest and nextest write.
 
-The code under test can write such a file, so its text is untrusted: document types, and with them all entities
-but the predefined ones, are refused.
+The code under test can write such a file, so its content is untrusted: document types, and with them all entities but
+the predefined ones, are refused.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class JUnitCase:
     Attributes:
         class_name: The class of the test, or the suite that its tool names instead.
         report: Name of the report without its extension.
-        message: First line of what was wrong; empty if it did not fail.
+        message: First line of the failure; empty if the test did not fail.
         details: The message with all its lines, or what the test printed if there is none; cut if it is long.
         printed: What the test printed, cut if it is long.
         file: File of the test as the report names it; empty if it does not.

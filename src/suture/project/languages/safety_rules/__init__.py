@@ -1,6 +1,6 @@
 """Rules about what code can do that a person should know before accepting it, one list per language.
 
-The functions here read text and run nothing. `suture.project.safety` decides what happens with a use that
+The functions here read source and run nothing. `suture.project.safety` decides what happens with a use that
 they find.
 """
 

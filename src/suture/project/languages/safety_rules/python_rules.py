@@ -73,12 +73,12 @@ RULE_BY_NAME: Mapping[str, str] = {
 }  # fmt: skip
 """A name with its module -> its rule, whether it is called or passed on."""
 TEXT_RUNNING_RULES = ("python.eval", "python.exec", "python.compile")
-"""Rules for functions that run text. If the text is decoded or downloaded on the spot, it is hidden code too."""
+"""Rules for functions that run strings. If the string is decoded or downloaded on the spot, it is hidden code too."""
 DECODING_FUNCTIONS = frozenset((
     "b64decode", "b32decode", "b16decode", "a85decode", "b85decode", "urlsafe_b64decode", "decodebytes",
     "unhexlify", "fromhex", "decompress", "a2b_base64", "urlopen",
 ))  # fmt: skip
-"""Calls that decode or download the text that is run."""
+"""Calls that decode or download the string that is run."""
 FETCHING_PREFIXES = ("requests.", "httpx.", "urllib.request.", "aiohttp.", "codecs.decode", "marshal.load")
 """Beginnings of further such names, with their modules."""
 PROCESS_STARTERS = tuple(
@@ -176,7 +176,7 @@ def _is_constant(node: ast.expr | None, *values: object) -> bool:
 
 
 def _is_hidden(node: ast.expr, names: ModuleNames) -> bool:
-    """Return whether an expression that is run decodes or downloads its text on the spot."""
+    """Return whether an expression that is run decodes or downloads its code on the spot."""
     for part in ast.walk(node):
         if isinstance(part, ast.Call):
             name = names.resolve(part.func)
@@ -209,7 +209,7 @@ def _builds_sql(node: ast.expr) -> bool:
 
 
 def _source(node: ast.expr, lines: list[str]) -> str:
-    """Return the text of a node; of a node over several lines, the first few."""
+    """Return the source of a node; of a node over several lines, the first few."""
     # Three further lines are more than a finding can quote of usual code. Chosen by judgement.
     last_line = min(node.end_lineno or node.lineno, node.lineno + 3, len(lines))
     return "\n".join(line[:MAX_SOURCE_LINE_CHARS] for line in lines[node.lineno - 1 : last_line])

@@ -52,7 +52,7 @@ class UnsafeUse:
     Attributes:
         rule: Name of the rule.
         line: Line in its file, from 1.
-        code: The piece of code in one line, shortened. Uses with equal text count as the same.
+        code: The piece of code in one line, shortened. Uses with equal code count as the same.
     """
 
     rule: str
