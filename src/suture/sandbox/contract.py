@@ -100,7 +100,7 @@ class RunRequest:
         python: Python code to run instead of a program, as `python -I -S -B -c` would, on the interpreter
             that runs Suture. In a warm sandbox this costs one fork instead of an interpreter start.
         modules: Trusted modules that `python` may import, as `.py` files below one folder of `sys.path`. A
-            warm sandbox imports all of them beforehand and writes none to disk; a cold one writes them below
+            warm sandbox imports all of them in advance and writes none to disk; a cold one writes them below
             `LIBRARY`.
         preload: Python code. If `argv` is a Python interpreter with `-m MODULE`, a warm sandbox runs this
             code once in such an interpreter and forks the program from it, unless a file of the request would

@@ -19,7 +19,7 @@ WATCHDOG_GRACE_S = 2.0
 KILL_TIMEOUT_S = 10.0
 """Time from SIGKILL until every process of the run must be gone."""
 REMOVAL_TIMEOUT_S = 90.0
-"""The same for the final removal of a run or zygote, because an engine that does not answer is noticed only
+"""Time for the final removal of a run or zygote. Generous, because an engine that does not answer is noticed only
 after `ENGINE_TIMEOUT_S`."""
 FLOOD_FACTOR = 1024
 """A program that prints this many times its `output_bytes` is ended with `output_limit`. Suites that log everything
@@ -155,7 +155,7 @@ MAX_CERTIFICATE_BYTES = 4 * MIB
 MAX_NPMRC_BYTES = MIB
 MAX_LOCK_BYTES = 16 * MIB
 MAX_ADDED_SET_BYTES = 64 * MIB
-"""The record of a cached set, which holds the text of a manifest and of a lock."""
+"""Size of the record of a cached set, which holds the content of a manifest and of a lock."""
 MAX_REQUESTED_PACKAGES = 100
 """Packages that one manifest may ask for."""
 MAX_REQUIREMENT_CHARS = 200

@@ -112,7 +112,7 @@ def choose_unprivileged_uid(uid_map: str) -> int | None:
     root rights to leave behind.
 
     Args:
-        uid_map: The text of `/proc/self/uid_map`: lines of inside id, outside id, count.
+        uid_map: The content of `/proc/self/uid_map`: lines of inside id, outside id, count.
 
     Raises:
         SandboxUnavailable: This root has no other user to become.

@@ -276,8 +276,7 @@ def find_addresses(environ: Mapping[str, str]) -> tuple[str, ...]:
     existing = [
         f"unix://{path}" for path in default_paths if Path(path).exists() and os.access(path, os.W_OK)
     ]
-    # Of Docker's and Podman's variable only one counts, Docker's before Podman's. Why the other is not tried
-    # as a second alternative is not recorded.
+    # Only one of Docker's and Podman's variables counts, Docker's first. By judgement.
     return tuple(dict.fromkeys((*configured[:1], *existing)))
 
 

@@ -1,8 +1,8 @@
 """Prepare an E2B machine: new namespaces, an unprivileged user and the system call filter, then a zygote in
 them.
 
-Started by root as `python3 -I -S -B -c SOURCE FILTER USER DISK_BYTES BOOT`. The service only carries text, so
-the zygote's bytes travel as lines of base64 in both directions.
+Started by root as `python3 -I -S -B -c SOURCE FILTER USER DISK_BYTES BOOT`. The service only carries strings, so the
+zygote's bytes travel as lines of base64 in both directions.
 """
 
 import base64

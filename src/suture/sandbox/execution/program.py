@@ -102,7 +102,7 @@ SIGNAL_CODES = 128
 
 
 class SandboxNotStarted(Exception):
-    """The sandbox ended before the program could start. The text is that of bubblewrap or the engine."""
+    """The sandbox ended before the program could start. The message is that of bubblewrap or the engine."""
 
 
 class Program:

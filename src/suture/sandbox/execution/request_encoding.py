@@ -91,7 +91,7 @@ def check_and_flatten(request: RunRequest) -> dict[str, Any]:
 
     Raises:
         UsageError: The command is empty or impossible; a path is absolute, leads upwards or is too long; a
-            file is also a folder; a watched path is no file of the request; or the files do not fit into the
+            file is also a folder; a watched path is not a file of the request; or the files do not fit into the
             sandbox's folder.
     """
     _check_program(request)

@@ -357,7 +357,7 @@ def read_state(path: str) -> tuple[int, ...] | None:
 
 
 def list_paths(folder: str) -> list[str]:
-    """Return the paths in a folder; none if it is no folder. A link to a folder is not followed."""
+    """Return the paths in a folder; none if it is not a folder. A link to a folder is not followed."""
     try:
         if not stat.S_ISDIR(os.lstat(folder).st_mode):
             return []

@@ -51,9 +51,9 @@ RECORD_NAME = "grown.json"
 class AddedPackages(PackageSets):
     """The packages that candidates request in addition to what a project has.
 
-    A candidate's manifest is accepted only in the text that `normalize_requested_files` gives it, or in the text
-    that is part of an installed set (`AddedSet.files`). So a candidate adds packages and changes nothing else in
-    a manifest, and it cannot influence what decides the verdict.
+    A candidate's manifest is accepted only with the content that `normalize_requested_files` gives it, or that is part
+    of an installed set (`AddedSet.files`). So a candidate adds packages and changes nothing else in a manifest, and it
+    cannot influence what decides the verdict.
 
     Attributes:
         base: The project's files.

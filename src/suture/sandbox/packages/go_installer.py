@@ -155,8 +155,8 @@ async def verify_and_move_modules(
     """Compare the content of `FETCHED` with its hashes, and rename it to `Go.folder`.
 
     Args:
-        go_mod: The text of the manifest.
-        go_sum: The text of the lock.
+        go_mod: The content of the manifest.
+        go_sum: The content of the lock.
         work_folder: A folder with nothing but `FETCHED`.
         download: The arguments of `go mod` that read all modules.
 

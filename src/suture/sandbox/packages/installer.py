@@ -41,7 +41,7 @@ class InstalledPackages:
     Attributes:
         folder: The folder on the host that contains them. It is mounted in the sandbox.
         path: Where their lock belongs in the project.
-        lock: The text of the lock: each package with its version and hash.
+        lock: The content of the lock: each package with its version and hash.
         files: Path -> text of the files that the project gets: the lock, and a manifest that was completed.
         names: The packages with their versions, in order.
     """
@@ -72,7 +72,7 @@ class WorkFolder:
     bounds: Mapping[str, str] = field(default_factory=dict)
 
     def read_text(self, name: str) -> str:
-        """Return the text of a file that a client has left there; no link is followed.
+        """Return the content of a file that a client has left there; no link is followed.
 
         Raises:
             PackagesRefused: There is no such file, or it is too large.
@@ -94,7 +94,7 @@ class Installer(Protocol):
     """The folder that `install` creates."""
 
     def parse_manifest(self, manifest: str) -> tuple[str, ...]:
-        """Return the requirements in a manifest's text, in order. Each is safe to pass to the client.
+        """Return the requirements in a manifest, in order. Each is safe to pass to the client.
 
         Raises:
             PackagesRefused: A requirement is an address, a path or another manifest.
@@ -102,7 +102,7 @@ class Installer(Protocol):
         ...
 
     async def resolve(self, requirements: Sequence[str], work_folder: WorkFolder) -> str:
-        """Return the text of a lock that pins the requirements and all that they require.
+        """Return the content of a lock that pins the requirements and everything that they require.
 
         Args:
             requirements: What `parse_manifest` returned.

@@ -254,7 +254,7 @@ def require_installed_folder(work_folder: WorkFolder, name: str) -> None:
 
 
 def require_within(versions: Mapping[str, str], bounds: Mapping[str, str]) -> None:
-    """Check resolved versions against the allow list, because only pip can be told the bounds beforehand.
+    """Check resolved versions against the allow list, because only pip accepts bounds in advance.
 
     Raises:
         PackagesRefused: A version is outside its bounds.

@@ -271,7 +271,7 @@ does not prevent that: it does not apply to an address that a wheel requires."""
 PIP_MOUNT = "/pip-client"
 """Where the sandbox mounts pip."""
 MOUNTED_PIP_CODE = f"import sys\nsys.path.insert(0, {PIP_MOUNT!r})\n{PIP_CODE}"
-"""The same for the sandbox, where pip itself is mounted."""
+"""Runs pip in a process that can start no other, in the sandbox, where pip itself is mounted."""
 BOUNDS = "bounds.txt"
 """The file with the version bounds of the allow list, as constraints."""
 PROTECTED_MODULES = ("pytest", "_pytest", "pluggy", "sitecustomize", "usercustomize", "suture_report")

@@ -11,7 +11,7 @@ import errno
 
 
 def _split_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text, without comments."""
+    """Return the words of a rule file, without comments."""
     return tuple(word for line in text.splitlines() for word in line.partition("#")[0].split())
 
 

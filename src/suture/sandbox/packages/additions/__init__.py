@@ -1,6 +1,6 @@
 """Adding packages to an existing project: what is requested, written into the project's own manifest, and
 locked.
 
-Of a candidate's manifest only the names and versions of new packages are used. They are written into the
-project's own text, and the rest of that text stays unchanged.
+Of a candidate's manifest only the names and versions of new packages are used. They are written into the project's own
+file, and the rest of that file stays unchanged.
 """

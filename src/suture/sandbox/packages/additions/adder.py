@@ -89,7 +89,7 @@ class PackageAdder(Protocol):
 
 
 def read_file_text(files: Files, path: str) -> str:
-    """Return a file's text; empty if it does not exist.
+    """Return a file's content; empty if it does not exist.
 
     Raises:
         PackagesRefused: The file is not UTF-8, so that it could not be written back unchanged.
@@ -101,5 +101,5 @@ def read_file_text(files: Files, path: str) -> str:
 
 
 def detect_newline(text: str) -> str:
-    """Return the line ending of a text."""
+    """Return the line ending that a file uses."""
     return "\r\n" if "\r\n" in text else "\n"

@@ -1,6 +1,6 @@
 """Add packages to a Node project: `package.json`, and `package-lock.json` as npm itself writes it.
 
-A new member is inserted into the JSON text so that the rest of the text stays as it is written.
+A new member is inserted into the JSON source so that the rest of the file stays as it is written.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ WHITESPACE = " \t\r\n"
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """A member of a JSON object in a text.
+    """A member of a JSON object in a file.
 
     Attributes:
         name: Its name, without quotes.
-        start: Where the quoted name begins in the text.
+        start: Where the quoted name begins in the file.
         value_start: Where the value begins.
         value_end: Where the value ends.
     """
@@ -47,15 +47,15 @@ class Member:
 
 
 def insert_member(text: str, table: str, name: str, value: str) -> str:
-    """Return a JSON object's text with `"name": "value"` in its table, which is created if it is missing.
+    """Return a JSON object's source with `"name": "value"` in its table, which is created if it is missing.
 
     If the names of the table are sorted, they still are afterwards.
 
     Args:
-        table: The name of an object in the text's object.
+        table: The name of an object in the file's object.
 
     Raises:
-        ValueError: The text is no JSON object, or the table is none.
+        ValueError: The file is not a JSON object, or the table is not one.
     """
     top = list(_parse_members(text, _skip_whitespace(text, 0)))
     indent = _whitespace_before(text, top[0].start) if top else "\n  "
@@ -78,7 +78,7 @@ def insert_member(text: str, table: str, name: str, value: str) -> str:
 
 
 def _insert_after(text: str, members: list[Member], entry: str, indent: str) -> str:
-    """Return a text with an entry after the last of some members, or as the only one of the text's object.
+    """Return a file with an entry after the last of some members, or as the only one of the file's object.
 
     Args:
         indent: The line break and indentation before the entry, if there are no members to take it from.

@@ -184,7 +184,7 @@ def _normalised_name(line: str) -> str:
 
 
 def _add_to_toml(text: str, requirements: Sequence[str]) -> str:
-    """Return a `pyproject.toml` with requirements added; the rest of its text stays as it is written."""
+    """Return a `pyproject.toml` with requirements added; the rest of it stays as it is written."""
     import tomlkit
     from packaging.requirements import Requirement
 
@@ -227,7 +227,7 @@ def parse_pins(text: str) -> dict[str, str]:
 
 
 def is_pinned(text: str) -> bool:
-    """Return whether a text pins everything that it requests, so that a program wrote it."""
+    """Return whether a file pins everything that it requests, so that a program must have written it."""
     lines = re.sub(r"\\\r?\n", " ", text).splitlines()
     requirements = [line for line in lines if line.strip() and not line.lstrip().startswith(("#", "-"))]
     return bool(requirements) and all(map(PIN.match, requirements))

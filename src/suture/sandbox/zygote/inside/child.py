@@ -197,7 +197,7 @@ def shadows_imported_module(files: dict[str, bytes]) -> bool:
     # Compiled files are only imported in place of their source.
     paths = {path for path in files if "/__pycache__/" not in f"/{path}"}
     folders = {path.rpartition("/")[0] for path in paths}
-    # No name of data is that of a module: pytest.ini is no module `pytest`.
+    # The name of a data file is not that of a module: pytest.ini is not the module `pytest`.
     paths = {path for path in paths if path.endswith(MODULE_SUFFIXES)}
     folders |= {folder[:index] for folder in folders for index, char in enumerate(folder) if char == "/"}
     names = set()

@@ -56,8 +56,8 @@ def import_from_sources(sources: dict[str, str]) -> None:
 
 MAX_GROWTH = 1.2
 SLACK_PAGES = 1024  # both are chosen by judgement
-"""A zygote that uses this many times the memory that it started with, and so many pages more that an allocator
-may keep, is replaced."""
+"""A zygote is replaced when it uses this many times the memory that it started with, plus these pages, which an
+allocator may keep."""
 ALL_PROCESSES = -1
 """For `kill`: all processes except PID 1, which is this one."""
 SIGNAL_CODES = 128
