@@ -4,9 +4,9 @@ from __future__ import annotations
 
 # Database connections
 CHECKPOINT_LOCK_TIMEOUT_S = 30
-"""How long a writer waits for another process that writes the same SQLite file."""
+"""Seconds that a writer waits for another process that writes the same SQLite file of checkpoints."""
 DATABASE_LOCK_TIMEOUT_S = 30
-"""The same for the database of runs."""
+"""Seconds that a writer waits for another process that writes to the database of runs."""
 CONNECT_TIMEOUT_S = 5
 """Seconds until an unreachable PostgreSQL server is reported."""
 MIGRATION_POLL_S = 0.1
@@ -22,17 +22,17 @@ again."""
 
 # Sizes of rows and queries
 MAX_ERROR_CHARS = 2000
-"""Length of an error text in `iterations`."""
+"""Length of an error message in `iterations`."""
 MAX_ERROR_KIND_CHARS = 80
-"""Length of an error kind that is taken from a program's text. Chosen by judgement; not measured."""
+"""Length of an error kind that is taken from a program's output. Chosen by judgement; not measured."""
 MAX_KEY_CHARS = 200
-"""Length of a short text column (`tables.SafeWord`). Projected rows are cut alike, so that they can be compared."""
+"""Length of a short string column (`tables.SafeWord`). Projected rows are cut alike, so that they can be compared."""
 MAX_STATEMENT_CHARS = 2000
 """Length of a task's statement in `tasks`."""
 MAX_FINDINGS = 50
 """Inconsistencies that one check lists."""
 MAX_FILTER_CHARS = 200
-"""Length of a text that runs are filtered by. Chosen by judgement; not measured."""
+"""Length of a string that runs are filtered by. Chosen by judgement; not measured."""
 MAX_INDEXED_WORDS = 4000
 """Words of one row. PostgreSQL's index entry holds at most a megabyte, and nobody searches beyond that."""
 MAX_WORD_CHARS = 80
@@ -46,7 +46,7 @@ MAX_TEXT_CHARS = 1200
 MAX_SEARCH_TEXT_CHARS = 3000
 """Length of the text that patterns and lessons are found by."""
 MIN_SECRET_CHARS = 4
-"""A shorter text is not a secret, and would match everywhere."""
+"""A shorter string is not a secret, and would match everywhere."""
 MAX_SCRUBBED_LINE_CHARS = 4000
 """The rest of a longer line is dropped, because it cannot be inspected in reasonable time."""
 MAX_SIGNATURE_CHARS = 200
@@ -80,10 +80,10 @@ MAX_RECALLED_ITEMS = 20
 MAX_PROMPT_MEMORIES = 2
 """Memories in one prompt."""
 MAX_MEMORY_CHARS = 400
-"""Length of each of them there. Both are chosen by judgement; not measured."""
+"""Maximum number of characters of each memory in a prompt. Both are chosen by judgement; not measured."""
 
 # Vectors
 VECTOR_DIMENSIONS = 512
 """Length of a hashed vector; it takes 2 KB per item."""
 MAX_EMBEDDED_CHARS = 8000
-"""Longer texts are cut."""
+"""Maximum number of characters of an embedded text; a longer one is cut."""

@@ -27,7 +27,7 @@ class RunQuery:
         since_s: The run started at this time or later, in seconds since the epoch.
 
     Raises:
-        UsageError: No run has such an outcome or is of such a kind; a text is too long, or a time is out of range.
+        UsageError: No run has such an outcome or is of such a kind; a filter is too long, or a time is out of range.
     """
 
     search: str = ""

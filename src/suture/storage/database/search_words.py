@@ -12,12 +12,12 @@ CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def index_text(*texts: str) -> str:
-    """Return the value of a `search_text` column: the words of some texts in lower case, separated by blanks."""
+    """Return the value of a `search_text` column: the words of some strings in lower case, separated by blanks."""
     return " ".join(split_words(" ".join(texts))[:MAX_INDEXED_WORDS])
 
 
 def split_words(content: str) -> list[str]:
-    """Return the words of a text in lower case, in order."""
+    """Return the words of a string in lower case, in order."""
     words: list[str] = []
     for word in WORD.findall(content):
         parts = CAMEL_CASE.split(word)

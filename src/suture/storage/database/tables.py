@@ -40,7 +40,7 @@ class SafeText(TypeDecorator[str]):
 
 
 class SafeWord(TypeDecorator[str]):
-    """A short text, such as a name; it is cut at the column's length."""
+    """A short string, such as a name; it is cut at the column's length."""
 
     impl = String
     cache_ok = True
@@ -232,7 +232,7 @@ def _memory_table(name: str) -> Table:
         Column("repaired", Boolean, nullable=False, default=False, server_default="0"),
         Column("created_s", Double, nullable=False),
         _text("search_text"),  # what the vector of a pattern or a lesson is computed from
-        Column("vector", Embedding, nullable=True),  # of a text without words there is none
+        Column("vector", Embedding, nullable=True),  # `NULL` for a text without words
         UniqueConstraint("namespace", "key"),
         Index(None, "namespace", "state", "kind"),
         Index(None, "namespace", "run_id"),

@@ -59,7 +59,7 @@ def error_signature(error: str) -> str:
     """Return one line: an error without paths, numbers, addresses and quoted values; its type stays.
 
     The error is what was raised, as `TypeError: ...`, or a log. Of a log, the last line that names an error is
-    used, else the first line. An empty text gives `Failure`.
+    used, else the first line. An empty string gives `Failure`.
     """
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     if not lines:
@@ -94,7 +94,7 @@ def error_class(signature: str) -> str:
 def describe_difference(actual_source: str, expected_source: str) -> str:
     """Describe by their types how a value differs from the expected one.
 
-    Both are given as source; of a text that is not a literal nothing is known.
+    Both are given as source; nothing is known about source that is not a literal.
     """
     try:
         actual, expected = _parse_literal(actual_source), _parse_literal(expected_source)

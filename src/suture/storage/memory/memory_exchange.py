@@ -145,7 +145,7 @@ def _connect_to_hub(token: str, endpoint: str | None) -> Any:
 
 @contextlib.contextmanager
 def _map_hub_errors(action: str, repo: str) -> Iterator[None]:
-    """Map the exceptions of the hub's library without their texts, which may quote the token."""
+    """Map the exceptions of the hub's library without their messages, which may quote the token."""
     import httpx
 
     try:

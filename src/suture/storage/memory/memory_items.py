@@ -74,7 +74,7 @@ class MemoryItem:
 
 
 def sanitise_item(item: MemoryItem) -> MemoryItem:
-    """Return the item as it may be stored: without secrets, and with bounded texts."""
+    """Return the item as it may be stored: without secrets, and with strings of bounded length."""
     texts: dict[str, Any] = {
         name: scrub_secrets(getattr(item, name))[:max_chars] for name, max_chars in TEXT_LIMITS.items()
     }
@@ -87,7 +87,7 @@ def item_to_plain(item: MemoryItem) -> dict[str, Any]:
 
 
 def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
-    """Parse JSON values into an item; raise `ValueError` if they are none.
+    """Parse JSON values into an item; raise `ValueError` if they are not an item.
 
     Unknown names are ignored, and the key is computed again.
     """

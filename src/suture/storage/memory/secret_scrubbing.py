@@ -21,7 +21,7 @@ _KEY_BLOCK = re.compile(
     r"-----BEGIN [^-\n]{0,60}PRIVATE KEY[^-\n]{0,20}-----.*?(?:-----END [^-\n]{0,60}-----|\Z)", re.DOTALL
 )
 _KNOWN_KEY_FORMAT = re.compile(rb"(?:" + KEY_FORMATS.pattern + rb")[\w.~+/=-]*")
-"""A text with the prefix of a known kind of secret, to its end."""
+"""A string that starts with the prefix of a known kind of secret."""
 _AUTHORIZATION_HEADER = re.compile(
     r"(?i)\b(?P<scheme>bearer|basic|token|apikey|api-key)(?P<separator>[ :=]+)(?P<key>[\w.~+/-]{12,}=*)"
 )
@@ -33,16 +33,16 @@ _ASSIGNMENT = re.compile(
         (?P<quote>["']?)(?P<value>[^\s"',;)}\]]{4,400})(?P=quote)"""
 )
 _CODE = re.compile(r"[A-Za-z_][\w.]*[(\[]|(?:None|True|False|str|int|bytes|float|bool|Any|Optional)\b")
-"""An assigned value that is code and not a text: a call, a subscript, a type."""
+"""An assigned value that is code and not a string: a call, a subscript, a type."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_.]*\Z")
 """An assigned value that may be the name of a variable."""
 
 
 def scrub_secrets(text: str) -> str:
-    """Return a text with every detected secret replaced by `<secret>`.
+    """Return a string with every detected secret replaced by `<secret>`.
 
     Secrets are found by the detectors of `detect-secrets`, the formats of well-known services, key blocks,
-    URLs with a password, and assignments to names that announce a secret. In doubt a text is replaced.
+    URLs with a password, and assignments to names that announce a secret. In doubt a value is replaced.
     """
     text = _KEY_BLOCK.sub(PLACEHOLDER, text)
     content = _KNOWN_KEY_FORMAT.sub(PLACEHOLDER.encode(), text.encode("utf-8", "surrogatepass"))

@@ -33,7 +33,7 @@ def _index_words_postgresql(table: str) -> None:
 
 
 def _index_words_sqlite(table: str) -> None:
-    """Create an FTS5 table without texts of its own, and triggers that keep it up to date.
+    """Create an FTS5 table without content of its own, and triggers that keep it up to date.
 
     The triggers follow section 4.4.3 of SQLite's FTS5 manual ("External Content Tables").
     """
