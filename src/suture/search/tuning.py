@@ -1,6 +1,6 @@
 """All numbers of the search, with their units and, where one is known, the measurement or reason behind each.
 
-Names that end in `_s` are wall-clock seconds unless the text says CPU, `_SHARE` is a share of the search's
+Names that end in `_s` are wall-clock seconds unless the docstring says CPU, `_SHARE` is a share of the search's
 seconds, and `_FACTOR` multiplies a score. A number without a stated reason was chosen by judgement and not measured. A
 *start* is a partial repair that is extended to a compound change (see `ordering.compound_changes`). *Rivals* are
 candidates that are tried after a plausible one, to be compared with it.
@@ -46,11 +46,12 @@ NEARBY_LINES = 3
 SUSPICION_EXPONENT = 1.5
 """How much more the suspicion of a line counts than the kind of change."""
 MAX_SINGLES = 4000
-"""Single changes that a search holds: beyond so many, two changes together are as likely."""
+"""Single changes that a search holds: any further one is no likelier than two changes together."""
 GENERATION_SHARE = 0.2
-"""The most time for generating single changes."""
+"""Maximum share of the search's seconds for generating single changes."""
 MAX_GENERATION_S = 12.0
-"""The same in seconds, so that a longer limit brings no other order: the share of the 60 s of a measured search."""
+"""Maximum seconds for generating single changes, so that the order does not depend on a longer limit: the share of the
+60 s of a measured search."""
 YIELD_EVERY = 50
 """Changes that are generated before other tasks of the event loop may run."""
 SPARE_HELD = 1000
@@ -115,13 +116,13 @@ SINGLES_PER_COMPOUND = 2
 LINGER_SHARE = 0.5
 """After the first plausible repair the search continues, to compare, for this share of the trial time."""
 MIN_LINGER_S = 1.5
-"""The least time for that, however soon the first repair was found."""
+"""Minimum seconds that the search continues, however soon the first repair was found."""
 MAX_RIVALS_S = 3.0
 """Seconds after the first plausible repair in which rivals at its place are tried while there are any."""
 MIN_RIVALS = 100
 """Candidates tried after the first plausible one, unless they take longer than `LINGER_SHARE` allows."""
 SUSPICIOUS_SHARE = 0.5
-"""From then on, a repair with warnings ends the search too."""
+"""Share of the search's seconds after which a repair with warnings ends the search too."""
 MAX_RIVALS_PER_LOCATION = 60
 """Rivals of one location that are tried out of turn."""
 MAX_PASSING_PER_LOCATION = 12
@@ -129,14 +130,15 @@ MAX_PASSING_PER_LOCATION = 12
 MAX_GUARD_CHECKS = 16
 """Repairs whose guarded blocks are checked for being run."""
 GUARD_CHECK_S = 2.0
-"""Seconds for those checks."""
+"""Seconds for checking whether guarded blocks are run."""
 
 # --- Engine: trials in Python -----------------------------------------------------------------------------
 
 LOCATE_SHARE = 0.34
-"""The most time for localisation."""
+"""Maximum share of the search's seconds for localisation."""
 FULL_SUITE_SHARE = 0.7
-"""The most time until all tests have run in their order; the other process tries candidates by then."""
+"""Maximum share of the search's seconds until all tests have run in their order; the other process tries candidates by
+then."""
 POLL_S = 0.1
 """Seconds between two checks whether a process has run all tests; the run itself takes tenths."""
 GRACE_S = 1.0
@@ -148,30 +150,31 @@ PATIENT_CPU_S = 8.0
 MAX_PATIENT_TRIALS = 6
 """Candidates that are tried again with that patience."""
 PATIENT_SHARE = 0.3
-"""From then on, such candidates are tried again even while others wait."""
+"""Share of the search's seconds after which such candidates are tried again even while others wait."""
 
 # --- Engine: recovery from syntax errors ------------------------------------------------------------------
 
 PARSE_SEARCH_SHARE = 0.15
-"""The most time for finding texts that parse."""
+"""Maximum share of the search's seconds for finding sources that parse."""
 TEXT_RUNS_SHARE = 0.5
-"""After that time, no further parsable text is run."""
+"""Share of the search's seconds after which no further parsable source is run."""
 MAX_TEXTS_RUN = 32
-"""Parsable texts on which the tests are run (Python)."""
+"""Parsable sources on which the tests are run (Python)."""
 MAX_TREE_TEXTS_RUN = 60
-"""The same in other languages: a grammar gives less precise errors than CPython."""
+"""Parsable sources on which the tests are run in other languages: a grammar gives less precise errors than CPython."""
 TREE_TEXT_RIVALS = 8
-"""Texts that are run after the first that passes, in other languages: each costs a start of the command."""
+"""Parsable sources that are run after the first that passes, in other languages: each costs a start of the command."""
 MAX_TEXTS_SEARCHED = 3
-"""Parsable texts on which a further search starts."""
+"""Parsable sources on which a further search starts."""
 TEXT_SEARCH_SHARE = 0.5
-"""Share of the remaining time that each of these searches gets; the last one gets all of it."""
+"""Share of the remaining time that each search on a parsable source gets; the last one gets all of it."""
 MIN_TEXT_SEARCH_S = 1.0
-"""Remaining seconds below which no such search starts. Chosen by judgement; not measured."""
+"""Remaining seconds below which no further search starts on a parsable source. Chosen by judgement; not measured."""
 MIN_TEXT_RUN_S = 1.0
-"""The least timeout of the tests on one text, however little time remains. Chosen by judgement; not measured."""
+"""Minimum timeout, in seconds, of the tests on one parsable source, however little time remains. Chosen by judgement;
+not measured."""
 TEXT_RUN_TIMEOUT_S = 10.0
-"""Timeout of the tests on one text: a text with which something never ends is no repair."""
+"""Timeout, in seconds, of the tests on one parsable source: one with which something never ends is not a repair."""
 TREE_TEXT_PATIENCE = 3.0
 """In other languages, the timeout is at least this multiple of the command's time on the broken file."""
 
@@ -201,7 +204,7 @@ MAX_COMPARED_CALLS = 6
 MAX_SHOWN_ANSWER_CHARS = 200
 """Length of such a call, and of each answer; the middle of a longer one is cut."""
 NATURALNESS_SPREAD = 0.3
-"""How much the naturalness of the new text changes a score: from 1 - spread / 2 to 1 + spread / 2."""
+"""How much the naturalness of the new code changes a score: from 1 - spread / 2 to 1 + spread / 2."""
 DISTANCE_PENALTY = 0.5
 """What a change loses that is as far from the original expression as possible."""
 REDUNDANT_OPERATION_FACTOR = 0.3
@@ -211,7 +214,7 @@ MAX_COMPARED_REPAIRS = 16
 COMPARE_S = 6.0
 """Seconds for comparing repairs on new inputs, after the search has ended."""
 COMPILED_COMPARE_S = 30.0
-"""The same where each repair is compiled first."""
+"""Seconds for comparing repairs on new inputs where each repair is compiled first."""
 CLOSE_RIVAL_SHARE = 0.25
 """Share of a repair's score that a rival must have; less likely ones say little against it."""
 MAX_NEAR_INPUTS = 60
@@ -242,6 +245,6 @@ COMPARED_VALUE_RATE = 0.35
 MAX_PARTS = 6
 """Unknown parts of an expression up to which it is evaluated."""
 MAX_TEXT_LENGTH = 1000
-"""The longest text that is evaluated: the project wrote it."""
+"""Maximum length of an expression that is evaluated: the project wrote it."""
 MAX_NUMBER = 1 << 64
 """The largest number that is evaluated."""

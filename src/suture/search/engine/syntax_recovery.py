@@ -2,7 +2,7 @@
 
 A *parsable text* is a version of the file that parses and differs little from it. The tests are run on the
 likeliest parsable texts. Often one of them passes all tests. Where none does, the syntax error was hiding
-another fault. Then the usual search for a small change starts on each of the texts that pass most tests.
+another fault. Then the usual search for a small change starts on each of the parsable texts that pass most tests.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class _FileRecovery:
             command = self._project.command.copy_with_files(files)
             try:
                 await command.collect()
-            except UsageError:  # no test can be collected with this text
+            except UsageError:  # no test can be collected with this version
                 continue
             is_last = number + 1 == min(tuning.MAX_TEXTS_SEARCHED, len(runs))
             text_limits = replace(

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 LocationFinder = Callable[[str, str, Sequence[Edit]], EditLocation | None]
-"""Takes the path and the text of a file and the edits of a change. Returns the smallest location that holds it;
+"""Takes the path and the source of a file and the edits of a change. Returns the smallest location that holds it;
 `None` if it spans several."""
 BlockStopper = Callable[[str, str, int], Sequence[tuple[Edit, ...]]]
-"""Takes the path and the text of a file and an `EditLocation.start`. Returns, for each block of the statement there,
+"""Takes the path and the source of a file and an `EditLocation.start`. Returns, for each block of the statement there,
 edits that raise an error in the block."""
 
 
@@ -80,22 +80,22 @@ class LanguageAdapter:
         find_location: Finds the statement that holds a change.
         find_block_stops: Finds the edits that raise an error in the blocks of a statement.
         collect_literals: Returns the distinctive literals of test files (path -> text).
-        find_warnings: Takes a path, the text before and after a change, and the literals of the tests. Returns the
+        find_warnings: Takes a path, the source before and after a change, and the literals of the tests. Returns the
             tampering warnings about the change.
         open_session: Opens the trials of a search.
-        parses: Takes a path and a text. Returns whether the text parses.
+        parses: Takes a path and a source. Returns whether the source parses.
         find_parsable_texts: Takes a project, the path of a broken file, the line at which the runtime rejects it (0 if
             the parser knows better), and seconds. Returns versions of the file that parse, the likeliest first.
         answer_calls: Takes a search's result, some repairs, the project, a seed, and seconds. Runs the same calls on
             all of these repairs.
         render_answer: Takes an answer of such a call. Returns it as people read it.
-        distance_factor: Takes the text before a change, its edits, and the text after it. Returns a factor on its
+        distance_factor: Takes the source before a change, its edits, and the source after it. Returns a factor on its
             score, which is lower for a change that is far from the original, or redundant such as `+ 0`.
-        are_equal: Takes a text and two changes of it. Returns whether they are known to write equal expressions.
+        are_equal: Takes a source and two changes of it. Returns whether they are known to write equal expressions.
         is_shorter: Takes two sources. Returns whether the first one has fewer nodes.
         compound_after: Tried candidates after which compound changes are tried even if none is promising.
         tries_pairs: Whether pairs of likely changes are tried when all others are used up.
-        compare_s: The most wall-clock seconds for comparing repairs on the same calls.
+        compare_s: Maximum wall-clock seconds for comparing repairs on the same calls.
         max_texts_run: Parsable texts of a broken file on which the tests are run.
         max_text_rivals: How many of them after the first with which all tests pass.
         text_patience: The timeout of the tests on such a text is at least this multiple of their time on the broken

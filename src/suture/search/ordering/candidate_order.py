@@ -82,7 +82,7 @@ async def order_candidates(
             most.
         outcomes: The outcomes of the tests in the user's run, whose messages show where to look if no line is
             known to run.
-        limit: The most changes to return.
+        limit: Maximum number of changes to return.
         seconds: Wall-clock seconds of the whole search.
         on_early: Receives the likeliest changes of the most suspicious lines, if there are many changes.
     """

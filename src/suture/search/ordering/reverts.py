@@ -35,8 +35,8 @@ def compute_hunks(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
     """Return what differs between two versions of the files that both have.
 
     Args:
-        before: Path -> earlier text.
-        after: Path -> later text.
+        before: Path -> earlier source.
+        after: Path -> later source.
     """
     hunks: list[Hunk] = []
     for path in sorted(before.keys() & after.keys()):
@@ -58,7 +58,7 @@ def generate_reverts(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> tuple[P
 
     Args:
         hunks: What a commit changed, or what changed since one.
-        texts: Path -> present text. A hunk is skipped if its lines are missing there or occur twice.
+        texts: Path -> present source. A hunk is skipped if its lines are missing there or occur twice.
     """
     edits_by_path: dict[str, list[Edit]] = {}
     for hunk, edit in _find_revert_edits(hunks, texts):
@@ -108,7 +108,7 @@ def favour_changed_lines(
 
 
 def _find_revert_edits(hunks: Sequence[Hunk], texts: Mapping[str, str]) -> Iterator[tuple[Hunk, Edit]]:
-    """Yield `(hunk, edit that reverts it)` for hunks whose lines occur exactly once in the present texts."""
+    """Yield `(hunk, edit that reverts it)` for hunks whose lines occur exactly once in the present source."""
     for hunk in hunks:
         text = texts.get(hunk.path, "")
         lines = "".join((*hunk.above, *hunk.after, *hunk.below))

@@ -1,6 +1,6 @@
 """Runs the same calls on plausible repairs, and finds out which calls reach the changed code.
 
-An *answer* is what a call returns or raises, as text. Equal answers say something only about calls that reach the
+An *answer* is what a call returns or raises, as a string. Equal answers say something only about calls that reach the
 change: on all other calls, all repairs behave alike. Calls are found to reach a change by a *tripwire*: a variant of
 the code that raises an exception at the place of the change, and so answers them differently.
 """

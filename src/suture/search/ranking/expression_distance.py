@@ -58,7 +58,7 @@ def measure_distance(text: str, left: Sequence[Edit], right: Sequence[Edit]) -> 
         changed = apply_edits(statement, shifted)
         # The indentation stays: removing it would change strings of several lines.
         indent = changed[: len(changed) - len(changed.lstrip(" \t"))]
-        if changed.startswith("except", len(indent)):  # a clause is no statement by itself
+        if changed.startswith("except", len(indent)):  # a clause is not a statement by itself
             changed = f"{indent}try:\n{indent} pass\n{changed}"
         return f"if True:\n{changed}" if indent else changed
 

@@ -1,9 +1,9 @@
 """Scores plausible repairs, and groups those that behave alike.
 
 The score of a repair starts from its prior. Tampering warnings, broken examples, idle blocks, and calls that end by a
-mistake where others return a value lower it. Agreement with the other repairs on the same calls, and naturalness of
-the new text, raise it. An idle block is one that the repair guards with a condition or a handler, and that no test
-runs. `suture.search.tuning` explains the factors.
+mistake where others return a value lower it. Agreement with the other repairs on the same calls, and naturalness of the
+new code, raise it. An idle block is one that the repair guards with a condition or a handler, and that no test runs.
+`suture.search.tuning` explains the factors.
 """
 
 from __future__ import annotations
@@ -163,9 +163,9 @@ def _agreement(number: int, answer_lists: Sequence[tuple[str, ...]], proposals: 
 
 
 def measure_naturalness(text: str, proposal: Proposal) -> float:
-    """Return the share of the new text's pairs of adjacent tokens that the file already has.
+    """Return the share of the new code's pairs of adjacent tokens that the file already has.
 
-    It is 0.5 if the new text has no such pairs.
+    It is 0.5 if the new code has no such pairs.
     """
     file_pairs = _token_pairs_of_file(text)
     pairs = {pair for edit in proposal.edits for pair in _token_pairs(edit.text)}
@@ -191,7 +191,7 @@ def group_by_behaviour(
 
     Args:
         repairs: Repairs with their answers, the likeliest first.
-        texts: Path -> unchanged text.
+        texts: Path -> unchanged source.
     """
     groups: list[ScoredRepair] = []
 

@@ -56,7 +56,7 @@ class Evaluation:
     """The behaviour of an expression.
 
     Attributes:
-        text: Its value, or the exception it raises, as text; `UNKNOWN` where that is not known.
+        text: Its value, or the exception it raises, as a string; `UNKNOWN` where that is not known.
         effects: The parts with possible effects that were evaluated, in order.
     """
 

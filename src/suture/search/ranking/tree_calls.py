@@ -179,7 +179,7 @@ def _collect_answers(
 
 
 def _encode_answer(answer: Mapping[str, Any]) -> str:
-    """Return an answer as text, in the form that Python's calls have (see `call_outcomes`)."""
+    """Return an answer as a string, in the form that Python's calls have (see `call_outcomes`)."""
     if "raised" in answer:
         _, name, message = answer["raised"]
         return f"!{name}: {message}"
