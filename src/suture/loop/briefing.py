@@ -71,7 +71,7 @@ async def add_failure_context(
 
 
 def join_texts(*texts: str) -> str:
-    """Return the texts that are not empty, as paragraphs."""
+    """Return the strings that are not empty, as paragraphs."""
     return "\n\n".join(text.strip("\n") for text in texts if text.strip())
 
 

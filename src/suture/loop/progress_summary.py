@@ -34,7 +34,7 @@ def asks_for_examples(state: LoopState, context: RunContext) -> bool:
 
 
 def _may_repair_flaky(state: LoopState, context: RunContext) -> bool:
-    """Return whether a model is asked to repair flaky tests: no text of another test shows that it is to blame."""
+    """Return whether a model is asked to repair flaky tests: the source of no other test shows that it is to blame."""
     may_ask = state["cause"] == "flaky" and context.has_model and not context.spec.has_proposer
     return may_ask and any(not diagnosis.statement for diagnosis in list_diagnoses(context))
 

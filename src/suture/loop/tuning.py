@@ -32,7 +32,7 @@ MIN_CANDIDATES_TO_COMPARE = 5
 ROUNDS_WITHOUT_NEW_CODE = 2
 """Rounds without new code after which a run is stuck; after half as many it changes its approach."""
 SAME_FAILURE_ROUNDS = 4
-"""A run is stuck after more than so many rounds in a row with the same failure and no progress."""
+"""A run is stuck after more consecutive rounds than this with the same failure and no progress."""
 NUDGE_ROUNDS = 3
 """Rounds in a row with the same failure and no progress after which a run changes its approach."""
 
@@ -88,7 +88,8 @@ CAPABLE_TRIAL_S = 8.0
 of 25 bug-fix commits in 120 s, but 19 of 20 QuixBugs programs among at most 720 candidates, of which two slow cores
 try a hundred in a second."""
 CAPABLE_TREE_TRIAL_S = 15.0
-"""The same in other languages than Python, where a round of trials begins with a compiler or a test runner."""
+"""Seconds of trials before a capable model is asked, in languages other than Python, where a round of trials begins
+with a compiler or a test runner."""
 SEARCH_SHARE = 0.5
 """Largest share of the remaining seconds that a search may use where a model can be asked afterwards."""
 VERDICT_RUNS = 2

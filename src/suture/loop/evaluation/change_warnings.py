@@ -40,8 +40,8 @@ from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.workspace import decode_text
 
 DISTINCTIVE = re.compile(r'".{3,}"|-?\d{3,}(?:\.\d+)?|-?\d+\.\d{2,}', re.DOTALL)
-"""Literals of a test of JavaScript, TypeScript or Go that say something in the code: smaller numbers and shorter texts
-are in both in many honest commits."""
+"""Literals of a test of JavaScript, TypeScript or Go that are significant if the code contains them: in many honest
+commits, both have smaller numbers and shorter strings."""
 UNGUARDED_TEXT = "no tests guard the change: only linters, type checkers or compilers decide"
 UNCERTIFIED_TEXT = (
     "it has no certificate, because a replay would prove nothing: a flaky test may also pass without it"

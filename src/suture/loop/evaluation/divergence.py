@@ -67,7 +67,7 @@ async def _trace_expected_run(
 
 
 def _is_same(value: str, expected: str) -> bool:
-    """Return whether two texts are literals of the same type and value."""
+    """Return whether two strings are literals of the same type and value."""
     if not (_is_literal(value) and _is_literal(expected)):
         return False
     actual_value, expected_value = ast.literal_eval(value), ast.literal_eval(expected)
@@ -75,7 +75,7 @@ def _is_same(value: str, expected: str) -> bool:
 
 
 def _is_literal(text: str) -> bool:
-    """Return whether a text is a literal that was not cut."""
+    """Return whether a string is a literal that was not cut."""
     try:
         ast.literal_eval(text)
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):

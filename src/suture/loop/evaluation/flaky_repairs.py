@@ -55,7 +55,7 @@ async def confirm_flaky_repair(
     """Return the verdict on a candidate that passes, after runs of the flaky tests under adverse conditions.
 
     If a flaky test fails in one of them, it has failed in the verdict, and so it has if there is no time for half of
-    the runs. Other tests do not decide here: their own dependence on an order, for example, is no fault of the
+    the runs. Other tests do not decide here: their own dependence on an order, for example, is not the fault of the
     candidate.
     """
     diagnoses, command = list_diagnoses(context), suite.command

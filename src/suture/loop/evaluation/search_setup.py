@@ -77,7 +77,7 @@ async def start_trial_pool(context: RunContext) -> None:
     ):
         return
     settings, left_s = context.settings.sandbox, context.budget.remaining_s()
-    # Without a limit, the processes live for two runs of the tests and a search. Why two is not recorded.
+    # Without a limit, the processes live for two runs of the tests and a search. By judgement.
     wall_s = (2 * settings.test_timeout_s + tuning.SEARCH_DEFAULT_S) if left_s is None else left_s
     command = TestCommand(task, context.sandbox, settings, interpreter)
     sources = [path for path in task.files if path.endswith(".py")]

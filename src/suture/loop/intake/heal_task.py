@@ -172,7 +172,7 @@ def build_task_from_snapshot(
 
 
 def _shorten_bug_report(text: str) -> str:
-    """Cut a long text in the middle: the beginning and the end of a log say most."""
+    """Cut a long bug report in the middle: the beginning and the end of a log say most."""
     if len(text) <= MAX_BUG_REPORT_CHARS:
         return text
     half = MAX_BUG_REPORT_CHARS // 2

@@ -186,7 +186,7 @@ TEST_IMPORT_RE = re.compile(rb"^(?:from|import) (?:unittest|pytest|django\.test)
 
 
 def read_test_file(path: Path) -> str:
-    """Return the text of a test file, with Unix line endings.
+    """Return the source of a test file, with Unix line endings.
 
     Raises:
         UsageError: The file cannot be read.

@@ -48,7 +48,7 @@ def build_write_task(
     Args:
         statement: Plain words, or a signature with a docstring.
         test: A file of tests: pytest tests, or plain asserts.
-        asserts: Plain asserts as text; for other languages than Python, calls with their results.
+        asserts: Plain asserts as source; for languages other than Python, calls with their results.
         entry_point: The function or class to write, if the statement does not name it.
         several: Whether the code may also go into files that the statement does not name.
 

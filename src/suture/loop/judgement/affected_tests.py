@@ -91,7 +91,7 @@ def find_affected_tests(
         chosen |= _find_importing(unknown, change.changed, change)
     return AffectedTests(
         functions=frozenset(map(get_function, chosen)) & frozenset(map(get_function, tests)),
-        # Examples in the text of changed modules and documents are tests of these files.
+        # Examples in changed modules and documents are tests of these files.
         files=test_modules | ({*change.changed} & {*map(get_file, tests)}),
     )
 

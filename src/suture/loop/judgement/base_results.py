@@ -36,7 +36,7 @@ async def find_recorded_run(
 ) -> BaseRunRecord | None:
     """Return the place of the result of a base's tests.
 
-    There is none for other commands than pytest, and where code in the sandbox could write it.
+    There is none for commands other than pytest, and none where code in the sandbox could write it.
 
     Args:
         folder: Where results are kept, outside of the sandbox.
@@ -147,8 +147,7 @@ class ProposedChange:
         """Return the changed files that a candidate may write, path -> text; in mixed files with the old tests.
 
         Args:
-            suite: Says which files decide: tests, their data and configuration. Files that are no text count as
-                data.
+            suite: Says which files decide: tests, their data and configuration. Binary files count as data.
         """
         texts = {
             path: self.new_text(path)

@@ -135,13 +135,13 @@ def _list_decorators(nodes: list[Function]) -> list[ast.expr]:
 
 WORD = re.compile(r"[\w$]+")
 OPTION = re.compile(r"-{0,2}\w[\w.-]*")
-"""Matches a text that names something, such as an option of a command or a key."""
+"""Matches a string that names something, such as an option of a command or a key."""
 
 
 def find_dropped_names(change: ProposedChange) -> frozenset[str]:
     """Return what the changed files of code defined before and no longer define.
 
-    In Python these are functions, classes, parameters, attributes, variables of modules and classes, and texts that
+    In Python these are functions, classes, parameters, attributes, variables of modules and classes, and strings that
     name something; in other languages all words.
     """
     before: set[str] = set()

@@ -142,7 +142,7 @@ def _make_candidate_result(
     if failing_tests:
         confidence = limit_confidence_for_contradiction(confidence)
     if candidate:
-        # What the safety scan finds is no sign that the code is wrong, and does not lower the confidence.
+        # What the safety scan finds is not a sign that the code is wrong, and does not lower the confidence.
         warnings = (*warnings, *summarise_findings(context.safety.scan(candidate)))
     rivals: tuple[str, ...] = ()
     doubt: RepairUndetermined | None = None

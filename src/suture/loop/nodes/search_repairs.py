@@ -283,7 +283,7 @@ async def combine_with_tool_fixes(proposal: Attempt, suite: Suite, context: RunC
 
 
 def has_failing_tests(verdict: Verdict) -> bool:
-    """Return whether a check fails that is no diagnostic of a linter, type checker or compiler."""
+    """Return whether a check fails that is not a diagnostic of a linter, type checker or compiler."""
     return any(
         outcome.provenance != "tool" and outcome.check_id in verdict.failed for outcome in verdict.outcomes
     )

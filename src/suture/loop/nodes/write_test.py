@@ -217,7 +217,7 @@ def _choose_path(suite: Suite) -> str:
 def _select_files(suite: Suite, context: RunContext) -> dict[str, str]:
     """Return the code that the bug report mentions, and as much other code as there is room for."""
     files = suite.task.files
-    # Both the files that could change the verdict (found by their paths, so no texts are needed) and those with
+    # Both the files that could change the verdict (found by their paths, so no contents are needed) and those with
     # the usual names of tests and configuration, whatever the task allows.
     protected = {
         *find_protected_paths(files, suite),

@@ -257,7 +257,7 @@ def code_fingerprint(files: Mapping[str, str]) -> str:
 
 
 def _without_prose(text: str) -> str:
-    """Return the syntax tree of Python code as text, without docstrings; other text as it is."""
+    """Return the syntax tree of Python code as a string, without docstrings; other source unchanged."""
     try:
         tree = ast.parse(text)
         for node in ast.walk(tree):

@@ -35,7 +35,7 @@ ADVISER_GROUP = "suture.advisers"
 CHECK_SOURCE_GROUP = "suture.check_sources"
 FIXER_GROUP = "suture.fixers"
 RECIPE_GROUP = "suture.recipes"
-"""Groups of entry points. An entry point of `suture.recipes` loads to the TOML text of a recipe."""
+"""Groups of entry points. An entry point of `suture.recipes` loads to the TOML source of a recipe."""
 RECIPE_FOLDER = files("suture.loop") / "recipes"
 EXAMPLE_REMEDY = "see one that works: suture recipes show adaptive"
 
@@ -127,7 +127,7 @@ def describe_recipe(name: str) -> Recipe:
 
 
 def render_recipe_toml(recipe: Recipe) -> str:
-    """Return a recipe as the text of a TOML file; a key without a value becomes a comment."""
+    """Return a recipe as a TOML file; a key without a value becomes a comment."""
     values = recipe.model_dump(mode="json")
     helpers = values.pop("helpers")
     return "\n".join([*_render_lines(values), "", "[helpers]", *_render_lines(helpers), ""])

@@ -129,7 +129,7 @@ async def _apply_changes(
 
 
 def _make_chosen_candidate(files: Mapping[str, str], choice: RepairChosen) -> Candidate:
-    """Return a repair of the search that a person chose; its label, which the certificate has too, says so."""
+    """Return a repair of the search that a person chose; its label, also in the certificate, records this."""
     label = f"{LABEL_PREFIX}{choice.labels[choice.choice - 1]}, chosen by a person"
     return Candidate(files=files, origin="mutation", label=label)
 

@@ -1,4 +1,4 @@
-"""Results of new code that a person confirms: as text to edit, as checks, and as a part of the task."""
+"""Results of new code that a person confirms: as source to edit, as checks, and as a part of the task."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_examples(text: str) -> tuple[Check, ...]:
     """Return the checks that a person wrote or confirmed.
 
     Raises:
-        UsageError: The text is not valid Python, or holds no assert.
+        UsageError: The source is not valid Python, or contains no assert.
     """
     checks = extract_asserts(text, provenance="user")
     if not checks:

@@ -157,7 +157,7 @@ async def _investigate(
         interpreter=context.interpreter,
     )
     failing_check = brief.facts[0].check_id if brief.facts else ""
-    # A test that runs by the test command has its imports in its own file, and is no check with a source.
+    # A test that runs by the test command has its imports in its own file, and is not a check with a source.
     sources = (check.source for check in suite.task.checks if check.id == failing_check)
     tools = make_debugger_tools(
         target,

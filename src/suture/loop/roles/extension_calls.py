@@ -80,7 +80,7 @@ async def _ask_adviser(adviser: Adviser, brief: RepairBrief, call: RoleCall) -> 
         question = ModelQuestion(
             role="critic",
             messages=(Message(role="user", content=text),),
-            prompt="",  # the adviser brings its own text, and no prompt file
+            prompt="",  # the adviser brings its own prompt, and no prompt file
             sampling=Sampling(max_tokens=critic.max_tokens, index=call.round),
             helper=call.helper,
         )

@@ -34,7 +34,7 @@ async def complete_project(state: LoopState, context: RunContext) -> dict[str, A
 
     Tests are written for a new project if the user gave none. They have earned no trust, because a model wrote
     them as it wrote the code. So the project is not repaired to pass them: a test file that fails is left out,
-    and the ledger says so. The lock file lists the packages with which the code was started.
+    and the ledger records that. The lock file lists the packages with which the code was started.
     """
     contributions, best = role_contributions(state), find_best(judged_attempts(state))
     project = context.task.project

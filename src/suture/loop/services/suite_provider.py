@@ -109,7 +109,7 @@ class SuiteProvider:
         return replace(suite, vet=self.vet)
 
     def test_texts(self) -> dict[str, str]:
-        """Return the texts of the tests and of the data files that they name; none before the suite is prepared."""
+        """Return path -> text of the tests and of the data files that they name; none before the suite is prepared."""
         return read_test_texts(self._suite) if self._suite is not None else {}
 
     def _record_packages(self, installed: InstalledPackages) -> None:
