@@ -15,7 +15,7 @@ from suture.sandbox import BOX, RunResult
 EXCEPTION_LINE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Failed)(?::|$)")
 """The first line of an exception in pytest's error text."""
 COLLECTION_FRAME = re.compile(r"(?!/|<|\.\.)(\S+\.py):(\d{1,9}): in (\S+)$")
-"""A frame of a project's file in the same text, such as `shop/cart.py:3: in <module>`."""
+"""A frame of a project's file in pytest's error text, such as `shop/cart.py:3: in <module>`."""
 FAILURE_TEXTS: Mapping[FailureCode, str] = {
     "time_limit": "the time limit was reached",
     "signal": "ended by signal {number}",
@@ -42,18 +42,18 @@ FAILURE_TEXTS: Mapping[FailureCode, str] = {
     "suppressed": "the change silences the tool: {names}",
     "changed_argument": "the test passes only because {call} changes its argument, which the test compares with",
 }
-"""Failure code -> its text. The texts of the other codes are written where those failures are found."""
+"""Failure code -> its message. The messages of the other codes are written where those failures are found."""
 
 
 def render_failure(code: FailureCode, **data: object) -> str:
-    """Return the text of a failure, with its data filled in."""
+    """Return the message of a failure, with its data filled in."""
     return FAILURE_TEXTS[code].format(**data)
 
 
 def make_failure(
     check_id: str, code: FailureCode, *, call: str = "", file: str = "", **data: object
 ) -> Counterexample:
-    """Return the counterexample of a failure that Suture itself saw; `data` fills the code's text."""
+    """Return the counterexample of a failure that Suture itself saw; `data` fills in the code's message."""
     text = render_failure(code, **data)
     return Counterexample(check_id=check_id, call=call, exception=text, file=file, code=code)
 
@@ -134,7 +134,7 @@ def parse_collection_error(test: str, error: str) -> Counterexample:
 
 
 def shorten_pair(left: str, right: str, max_chars: int, lead_chars: int | None = None) -> tuple[str, str]:
-    """Return two texts, of long ones the part around the first difference, so that they stay different.
+    """Return two strings, or the parts of them around the first difference if they are long.
 
     Args:
         lead_chars: Characters before the difference that are kept; by default a third of `max_chars`.

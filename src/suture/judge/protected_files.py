@@ -40,7 +40,7 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
     task = suite.task
     globs = task.protected or DEFAULT_PROTECTED
     all_paths = {*task.files, *task.modules, *map(posixpath.normpath, candidate_files)}
-    # In other languages than Python, files that are no source code may configure the test runner.
+    # In other languages than Python, files that are not source code may configure the test runner.
     only_sources = not LANGUAGES[task.language].parsed and task.project is None
     opened = suite.command.opened_data if suite.command else ()
     test_data = find_test_data(map(posixpath.normpath, candidate_files), task, suite.test_files, opened)

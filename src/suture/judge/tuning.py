@@ -50,7 +50,7 @@ MAX_GO_CACHE_BYTES = 512 << 20
 # Split verdict
 
 MAX_FAULT_CHARS = 4000
-"""Characters of a program's own text about its failure; code under test may have written it."""
+"""Characters of a program's own message about its failure; code under test may have written it."""
 MAX_EXCEPTION_BASES = 10
 """Class names of an exception that are accepted; an honest candidate sends at most 8 (`MAX_BASE_NAMES`)."""
 JUDGE_GRACE_S = 5.0
@@ -68,7 +68,7 @@ MAX_PROTECTED_RUNS = 20
 """Runs of one check with protected arguments. Each may show one more variable that the check inspects; the tests
 of the corpus need at most four. Chosen by judgement; not measured."""
 MAX_UNANSWERED_CALLS = 3
-"""After so many calls without an answer the remaining calls of a candidate are not made."""
+"""Number of calls without an answer after which the remaining calls of a candidate are not made."""
 CLOCK_TOLERANCE_S = 0.05
 """Seconds by which two clocks may differ on whether an answer was in time."""
 MAX_VALUE_DEPTH = 64
@@ -81,9 +81,9 @@ MAX_VALUE_CHARS = 400
 MAX_CHECK_ID_CHARS = 100
 """Characters of a check's id; a longer assert is cut and gets a hash."""
 MAX_QUOTE_CHARS = 60
-"""Characters of a text that is quoted because no check was made of it."""
+"""Characters of a passage that is quoted because no check was made from it."""
 MAX_EXAMPLE_CALLS = 200
-"""Calls that are read in one text; a text written by a person contains about a dozen."""
+"""Calls that are read in one statement or test file; one written by a person contains about a dozen."""
 MAX_NAMED_INPUT_CHARS = 1000
 """Characters of the input in `Input: x = 1 Output: 3`."""
 MAX_METHOD_CALLS = 10
@@ -107,8 +107,8 @@ MAX_STATEMENT_CHARS = 100_000
 # Mutation testing of a change
 
 SELECTED_MUTANTS = 12
-"""Mutants to run, if there are as many. It is no setting: whoever chose the number could choose a flattering
-one, and a replay would not agree with it."""
+"""Mutants to run, if there are as many. It is not a setting: a user could choose a flattering number, and a replay
+would not agree with it."""
 MAX_MUTATED_STATEMENTS = 40
 """Statements that mutants are generated from. A long change has hundreds of thousands of mutants."""
 MIN_NOTICED_SHARE = 0.5
@@ -151,12 +151,12 @@ COMPARISON_TIMEOUT_S = 15.0
 MIN_RERUN_TIMEOUT_S = 5.0
 """Minimum wall-clock seconds for a rerun, however short the first run was."""
 MIN_FRESH_RUN_TIMEOUT_S = 30.0
-"""The same for a run that starts an interpreter, which takes more than 5 s on a machine with nine busy processes for
-each core."""
+"""Minimum wall-clock seconds for a rerun that starts an interpreter, which takes more than 5 s on a machine with nine
+busy processes for each core."""
 RERUN_TIMEOUT_FACTOR = 3
 """How many times longer than the first run a rerun may take."""
 ENDLESS_PROBE_TIMEOUT_S = 5.0
-"""Wall-clock seconds in which a test whose text shows an endless loop may prove that it ends."""
+"""Wall-clock seconds in which a test whose source shows an endless loop may prove that it ends."""
 MAX_ISOLATED_RERUNS = 8
 """Tests that are rerun alone. Of more failing tests the first ones stand for the rest."""
 MAX_FLAKY_RERUNS = 8
@@ -167,7 +167,7 @@ MAX_FLAKY_PROOF_RERUNS = 24
 change. Of certificates with a test that fails in 3 % of its runs, whatever the code is, at most 9 % are refuted
 wrongly; with eight runs it would be 25 % at worst."""
 MAX_FLAKY_COMPLETE_RERUNS = 3
-"""The same for runs of all tests, which a test needs that fails only after others or in a random order."""
+"""Maximum number of such runs of all tests, for a test that fails only after others or in a random order."""
 
 # Investigation of flaky tests
 
@@ -227,7 +227,7 @@ TRIES_PER_INPUT = 40
 MAX_LIST_ITEMS = 64
 """Items of a list that is made as long as a length that some code names."""
 MAX_LITERAL_CHARS = 1000
-"""Characters of a text literal of the code that is used as an input."""
+"""Characters of a string literal of the code that is used as an input."""
 MAX_LITERAL_NUMBER = 1 << 64
 """Largest number literal of the code that is used as an input."""
 
@@ -238,7 +238,7 @@ MAX_EXAMPLE_TESTS = 24
 MAX_EXAMPLE_FUNCTIONS = 4
 """Functions of a change whose calls are compared."""
 MAX_COMPILED_EXAMPLE_FUNCTIONS = 2
-"""The same where each of them has to be compiled."""
+"""Functions of a change whose calls are compared, where each function has to be compiled."""
 MAX_TABLE_ROWS = 60
 """Rows of a table in a test of JavaScript, TypeScript or Go that become calls."""
 MAX_EXAMPLES = 40
@@ -255,7 +255,7 @@ MIN_NEIGHBOURS = 8
 With this limit and the next two, none of 420 known repairs (QuixBugs, HumanEvalFix, Refactory, `honesty_set`) counts as
 memorised, and nine in ten of the changes that memorise (2026-11-27)."""
 MAX_RECALLED_SHARE = 0.1
-"""Share of these inputs up to which a few accidental answers, such as equal checksums, are no repair."""
+"""Share of these inputs up to which a few accidental answers, such as equal checksums, do not count as a repair."""
 MIN_LOST_SHARE = 0.9
 """Share of these inputs that the change no longer answers, if it consists of nothing but the examples."""
 EXAMPLES_TIMEOUT_S = 15.0

@@ -83,7 +83,7 @@ def find_merged_names(before: str, after: str) -> Iterator[Use]:
 
 
 def _share_group(name: str, other: str) -> bool:
-    """Return whether two constants are members of the same object, or both are none."""
+    """Return whether two constants are members of the same object, or neither is a member."""
     return name.rpartition(".")[0] == other.rpartition(".")[0]
 
 
@@ -186,7 +186,7 @@ def find_borrowed_names(
 
 
 def _find_foreign_names(text: str, path: str) -> list[Node]:
-    """Return the names in a file that are no members, keys or local names."""
+    """Return the names in a file that are not members, keys or local names."""
     nodes = list(walk(parse_source_tree(text, path, "go")))
     local = {
         get_text(part)

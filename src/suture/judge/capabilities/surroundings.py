@@ -37,7 +37,7 @@ SEARCHES = (
     "includes", "startsWith", "endsWith", "match", "indexOf", "search", "test", "exec", "localeCompare",
     "Contains", "HasPrefix", "HasSuffix", "EqualFold", "Index", "MatchString", "Before", "After",
 )  # fmt: skip
-"""Functions that compare a text, or a time, with another one."""
+"""Functions that compare two strings, or two times."""
 DURATION = re.compile(r"time\.(?:Millisecond|Second|Minute|Hour)")
 LITERALS = frozenset((*NUMBERS, *STRINGS, "regex", "template_string"))
 NEUTRAL = ("/", "\\", "", ".", "~")

@@ -72,7 +72,7 @@ class JudgementCertificate:
         given_command: The test command that whoever judged gave, or the project's settings before the change; empty
             if the project's files suggested one. `judgement.command` is what ran.
         protect: Globs of files that decide, besides those that every judgement protects.
-        built_files: Files in `project` that a build wrote, so that they are no code to judge.
+        built_files: Files in `project` that a build wrote, so that they are not code to judge.
         folder: The folder in which the command tests, if files above it decide; empty for the whole project.
         links: Path of a link to a folder of the project -> that folder.
         source_roots: Folders of the project, relative to it, that its environment has on `sys.path`.
@@ -337,7 +337,7 @@ def seal_certificate(certificate: CertificateT) -> CertificateT:
 
 
 def render_certificate(certificate: AnyCertificate) -> str:
-    """Return a certificate as the text of its file. It is ASCII, so that no transport changes it."""
+    """Return the content of a certificate's file. It is ASCII, so that no transport changes it."""
     return json.dumps(encode_record(certificate), indent=1) + "\n"
 
 

@@ -52,9 +52,9 @@ BYTECODE_SUFFIXES = frozenset((".pyc", ".pyo"))
 NATIVE_SUFFIXES = frozenset((".so", ".pyd", ".dll", ".dylib", ".node"))
 """Suffixes of machine code that an import or a `require` can load."""
 IMPORTABLE_SUFFIXES = BYTECODE_SUFFIXES | NATIVE_SUFFIXES | {".pyi", ".egg", ".whl", ".zip", ".egg-link"}
-"""Suffixes of files that are no source code, and that Python can import, or find modules with.
+"""Suffixes of files that are not source code, and that Python can import, or find modules with.
 
-Python itself ignores `.pyi`; it is listed by caution.
+Python itself ignores `.pyi`; it is listed to be safe.
 """
 SITE_MODULES = frozenset(("sitecustomize", "usercustomize"))
 """Modules that Python imports at start-up if they exist."""

@@ -39,8 +39,8 @@ def find_touched_statements(before: str, after: str) -> tuple[range, ...]:
     and docstrings do not count.
 
     Args:
-        before: The file's text; empty for a new file.
-        after: The file's text after the change; text that is not Python has no statements.
+        before: The file's source; empty for a new file.
+        after: The file's source after the change; source that is not Python has no statements.
     """
     tree = parse_module(after)
     if tree is None:
@@ -243,8 +243,8 @@ async def find_reaching_tests(
         verdict: The verdict on the change.
 
     Returns:
-        The ids of the tests, with those of which nothing is known; `None` if the import of a file runs changed code, or
-        nothing was recorded.
+        The ids of the tests, including those about which nothing is known; `None` if the import of a file runs changed
+        code, or nothing was recorded.
     """
     assert suite.command is not None
     after = overlay_candidate(suite.task.files, files)
@@ -262,7 +262,7 @@ async def find_reaching_tests(
 
 
 def find_functions_around(text: str, statements: Sequence[range]) -> frozenset[int] | None:
-    """Return the first lines of the functions that hold some statements; `None` if a statement is in no function.
+    """Return the first lines of the functions that contain some statements; `None` if one is outside of functions.
 
     Args:
         text: A Python file.

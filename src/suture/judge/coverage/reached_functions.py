@@ -38,7 +38,7 @@ class TestReach:
 
 
 def read_reach(content: bytes) -> TestReach:
-    """Return what a run recorded (see `report_plugin/reach.py`); lines that are none of the recorder are left out."""
+    """Return what a run recorded (see `report_plugin/reach.py`); lines that the recorder did not write are left out."""
     reach = TestReach()
     places: dict[tuple[int, int], Place] = {}
     for process, kind, values in _iter_lines(content):

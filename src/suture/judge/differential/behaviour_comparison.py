@@ -57,7 +57,7 @@ class AnswerDifference:
     """A call that candidates answer differently.
 
     Attributes:
-        answers: Candidate hash -> its answer, as source or as text.
+        answers: Candidate hash -> its answer, as source or as a string.
     """
 
     call: str
@@ -111,7 +111,7 @@ def render_comparison(comparison: BehaviourComparison) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class CallAnswer:
-    """An answer to one call: a key that is equal for equal answers, and its text for people."""
+    """An answer to one call: a key that is equal for equal answers, and the answer as people read it."""
 
     key: str
     text: str

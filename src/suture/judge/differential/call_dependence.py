@@ -28,13 +28,13 @@ async def depends_on_calls(
     after: CodeVersion,
     repeated: Collection[PlannedCall],
 ) -> bool:
-    """Return whether the changed code, unlike the code before it, answers a call by those before it.
+    """Return whether the changed code, unlike the old code, lets the answer to a call depend on earlier calls.
 
     Args:
         plan: The calls as `plan_repeated_calls` returns them.
         old: The answers of the code before the change.
         new: Those of the changed code.
-        after: The changed code, which is asked a second time: random answers and times are no count.
+        after: The changed code, which is asked a second time: random answers and times do not count calls.
         repeated: Calls that the tests make more than once, so that they see for themselves what changes.
     """
     varying = _find_varying(plan, new).difference(repeated)

@@ -1,6 +1,6 @@
 """Call functions of JavaScript, TypeScript and Go on the code before and after a change, outside of a test run.
 
-The tests' calls are read from their text, and the functions are called by the driver programs of these languages.
+The tests' calls are read from their source, and the functions are called by the driver programs of these languages.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def _plan_calls(candidate: Candidate, suite: Suite) -> Iterator[PlannedCall]:
 
 
 def _observe(answer: Mapping[str, Any]) -> ObservedAnswer | None:
-    """Return an answer to a call; `None` if there is none, or if it holds an object that is no data."""
+    """Return an answer to a call; `None` if there is none, or if it holds an object that is not data."""
     if "raised" in answer:
         _, name, message = answer["raised"]
         return ObservedAnswer(key=f"!{name}: {message}", raises=True)

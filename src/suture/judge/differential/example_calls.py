@@ -54,10 +54,10 @@ class ObservedAnswer:
 
     Attributes:
         key: Equal for equal answers, including the arguments after the call.
-        content: The same as data, as far as it is known; equal numbers of different types are equal here.
+        content: The answer as data, as far as it is known; equal numbers of different types are equal here.
         value: The returned value as text; empty for an exception, and if it is not known.
         raises: Whether the call raised an exception.
-        own_type: The name of the project's class, if the value is a number or a text of such a class.
+        own_type: The name of the project's class, if the value is a number or a string of such a class.
         changed_arguments: Positions of the arguments that the call changed, of those that are literals.
     """
 
@@ -75,7 +75,7 @@ class ObservedAnswers:
 
     Attributes:
         answers: One for each call; `None` for one that shows nothing. Those at the end may be missing.
-        pairs: Numbers of two calls -> whether their values have the same text, and whether they are equal.
+        pairs: Numbers of two calls -> whether their values have the same `repr`, and whether they are equal.
     """
 
     answers: tuple[ObservedAnswer | None, ...] = ()
@@ -96,7 +96,7 @@ class ComparedVersions:
 
     Attributes:
         examples: Calls that the tests make, each once.
-        unrepeatable: (path, function) of the tests' calls whose arguments are no literals, or whose object or module
+        unrepeatable: (path, function) of the tests' calls whose arguments are not literals, or whose object or module
             was changed before; `None` if not all calls are known.
         repeated: Calls that the tests make more than once; `None` if this is not known, or if each call has a process
             of its own.
@@ -321,5 +321,5 @@ def _parse_trial_answer(text: str, arguments: str) -> ObservedAnswer | None:
 
 
 def _read_literal(text: str) -> tuple[Any, ...]:
-    """Return the tuple that a text is, as `read_source` reads it; empty if it is something else."""
+    """Return the tuple that `read_source` reads from a string; empty if it is something else."""
     return next(iter(read_arguments([text])), ())

@@ -47,7 +47,7 @@ def read_arguments(texts: Sequence[str]) -> list[Arguments]:
 
 
 def is_literal(text: str) -> bool:
-    """Return whether a source text is a literal, which needs no import."""
+    """Return whether some source is a literal, which needs no import."""
     try:
         ast.literal_eval(text)
     except READ_FAULTS:
@@ -251,7 +251,7 @@ def _edge_values(value: Any) -> list[Any]:
 
 
 def _mutate(value: Any, draw: random.Random, pool: Sequence[Any]) -> Any:
-    """Return a changed value of the same type. `pool` has the values of the tests, for texts and items.
+    """Return a changed value of the same type. `pool` has the values of the tests, for strings and items.
 
     The steps and ranges of numbers are chosen by judgement; not measured.
     """
@@ -329,7 +329,7 @@ def _mutate_items(items: list[Any], draw: random.Random, pool: Sequence[Any]) ->
 
 
 def _items(value: Any) -> list[Any]:
-    """Return the parts of a value, including texts and single characters."""
+    """Return the parts of a value, including strings and single characters."""
     if isinstance(value, dict):
         return [part for pair in value.items() for item in pair for part in _items(item)]
     if isinstance(value, (set, frozenset)):
@@ -340,7 +340,7 @@ def _items(value: Any) -> list[Any]:
 
 
 def _key(value: Any) -> str:
-    """Return a text that is the same for equal values; the `repr` of a set is not."""
+    """Return a string that is the same for equal values; the `repr` of a set is not."""
     if isinstance(value, (set, frozenset)):
         return f"{type(value).__name__}{sorted(map(_key, value))}"
     if isinstance(value, (list, tuple)):

@@ -92,7 +92,7 @@ async def find_memorised_examples(
                 _make_sign(branch)
             )
     unmeasured: UnmeasuredReason | None = None if is_compared and not untried else "no_time"
-    # Whether a part serves more than examples is no question where even the whole change was not compared.
+    # If not even the whole change was compared, it is not asked whether a part of it serves more than examples.
     shown = untried if is_compared else [sign for sign in untried if sign[1].code == "counts_calls"]
     return ExampleSearch(
         signs=tuple(signs), possible=(*possible, *shown), untried=tuple(untried), unmeasured=unmeasured

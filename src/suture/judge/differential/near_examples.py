@@ -101,7 +101,7 @@ class ChangedBehaviour:
         has_source: Whether the change answers nothing else because it looks the examples up in a file of the project
             that held them before, or in a new file of data with many more.
         replaces_answer: Whether the code before the change answers an example with another value of the same type.
-        own_types: Classes of the project of which the change newly returns numbers or texts.
+        own_types: Classes of the project of which the change newly returns numbers or strings.
         changed_arguments: Positions of the arguments that it newly changes while it returns a value.
         equal: How many pairs of its values are equal, of `pairs`, which differed before the change.
         merged: How many of these are also shown alike.
@@ -316,7 +316,7 @@ async def _compare(before: CodeVersion, after: CodeVersion, calls: Sequence[Plan
 
 
 def _differ(answers: Answers) -> bool:
-    """Return whether an answer is another one; a number of another type is none, as 7.0 for 7."""
+    """Return whether two answers differ. A number of another type, such as 7.0 for 7, does not differ."""
     old, new = answers
     return old.key != new.key and not (old.content and old.content == new.content)
 
@@ -361,7 +361,7 @@ def _plan_neighbours(
     seeds = read_arguments([call[2] for call in changed])
     known = read_arguments([call[2] for call in examples])
     inputs = inputs_near_examples(seeds, known, constants, random.Random(SEED))
-    # The `repr` of an infinite number is no literal.
+    # The `repr` of an infinite number is not a literal.
     return [(path, function, text) for text in map(repr, inputs) if read_arguments([text])]
 
 

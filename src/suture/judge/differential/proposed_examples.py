@@ -81,12 +81,12 @@ async def propose_examples(
 ) -> tuple[ProposedExample, ...]:
     """Return a few calls of the function that the task asks for, with the results of all candidates.
 
-    Calls on which candidates agree come first, then some on which they differ. There are none where no function can
-    be called with plain data, or where it returns nothing that an assert could compare.
+    Calls on which candidates agree come first, then some on which they differ. The result is empty if no function can
+    be called with plain data, or if it returns nothing that an assert could compare.
 
     Args:
         candidates: Different candidates, the likeliest first. The calls name the function of the first one.
-        seed: Of the random generator that varies the arguments.
+        seed: Seed of the random generator that varies the arguments.
     """
     path, entry_point = suite.task.module, suite.task.entry_point
     functions = [find_main_function(candidate.files.get(path, ""), entry_point) for candidate in candidates]

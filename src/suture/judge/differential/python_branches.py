@@ -1,4 +1,4 @@
-"""List the new branches and tables of a Python file, each with the text in which it is switched off."""
+"""List the new branches and tables of a Python file, each with the source in which it is switched off."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _iter_parts(tree: ast.Module) -> Iterator[Branch | Table]:
 
 
 def _render_part(part: Branch | Table) -> str:
-    """Return a text that is equal for equal parts; the branches that follow a branch are parts of their own."""
+    """Return a string that is equal for equal parts; the branches that follow a branch are parts of their own."""
     nodes: list[ast.AST] = [part]
     if isinstance(part, Branch):
         nodes = [_get_condition(part), *(part.body if isinstance(part.body, list) else [part.body])]

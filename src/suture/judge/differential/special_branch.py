@@ -15,7 +15,7 @@ class SpecialBranch:
         path: Its file.
         function: Name of the function around it, or of the first one that reads the table.
         line: Its line, from 1.
-        source: The text of the file.
+        source: The source of the file.
         edit: What switches the branch off, or empties the table.
         literals: The literals in the condition, or in the table.
         is_edge_case: Whether its condition compares only with values that are usual in code, such as 0 and 1.
@@ -39,5 +39,5 @@ class SpecialBranch:
 
     @property
     def without(self) -> str:
-        """The text of the file in which the branch is switched off, or the table is empty."""
+        """The source of the file with the branch switched off, or with an empty table."""
         return apply_edits(self.source, [self.edit])

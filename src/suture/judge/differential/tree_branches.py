@@ -1,4 +1,4 @@
-"""List the new branches and tables of a JavaScript, TypeScript or Go file, each with the text without it."""
+"""List the new branches and tables of a JavaScript, TypeScript or Go file, each with the source without it."""
 
 from __future__ import annotations
 

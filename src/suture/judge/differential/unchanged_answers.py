@@ -30,7 +30,7 @@ def find_unchanged_functions(
 
     Args:
         before: Path -> text of the changed Python files before the change.
-        after: The same after the change.
+        after: Path -> text of these files after the change.
         answers: The answers to the calls of the tests that newly pass, before and after the change.
         unrepeatable: (path, function) of calls that these tests make and that have no answers here.
     """
@@ -80,7 +80,7 @@ def _compare_bodies(
 
 
 def _get_key(node: ast.stmt) -> str:
-    """Return what identifies a statement of a module in both versions: its name, or else its text."""
+    """Return what identifies a statement of a module in both versions: its name, or else its source."""
     if isinstance(node, ast.ClassDef):
         head = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
         return f"class {node.name} {list(map(ast.dump, head))}"

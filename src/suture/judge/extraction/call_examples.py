@@ -38,7 +38,7 @@ RESULT_INTRODUCTION_RE = re.compile(
 )
 """What stands between a call and its result, such as `// => `, `returns ` or `==`.
 
-It matches the empty text before a sentence such as `throws RangeError`.
+It matches the empty string before a sentence such as `throws RangeError`.
 """
 PROMPT_RE = re.compile(r"(?:^|\n)[ \t]*(?:\*|//)?[ \t]*>{1,3}[ \t]*$")
 """What stands before a call in an interactive session, where the result is on the line below."""
@@ -53,7 +53,7 @@ WRAPPER_RE = re.compile(
 `deferred` is there if the call stands inside a function, as in `assert.throws(() => f(1))`.
 """
 OPERAND_RE = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
-"""What stands before a call that is only an operand, so that the text behind it is not the call's result."""
+"""What stands before a call that is only an operand, so that what follows the call is not its result."""
 THROWN_ERROR_RE = re.compile(r"\s*;?\s*\}?\s*(?:,\s*(\w+))?\s*[,)]")
 """What follows a call inside `assert.throws`; the group is the expected error, if one is named."""
 CONDITION_RE = re.compile(r"\b(?:if|while)[ \t]*\([ \t]*$")
@@ -131,7 +131,7 @@ def extract_calls(
 
 
 def find_unread_calls(text: str, name: str, driver: CallDriver) -> tuple[str, ...]:
-    """Return the texts that look like examples of a function but became no check."""
+    """Return the passages that look like examples of a function but became no check."""
     examples = _find_examples(text, name, driver, awaits=False)
     unread = [example.text for example in examples if isinstance(example, UnreadCall)]
     return tuple(dict.fromkeys(unread))
@@ -193,7 +193,7 @@ def _read_example(
 
 
 def _make_unread_call(call: CallExample, text: str, end: int) -> UnreadCall:
-    # The call may be as long as it likes, so a bit more of the text is read than will be quoted.
+    # The length of a call is not limited, so a bit more of the text is read than will be quoted.
     line = call.call + text[end : end + 2 * MAX_QUOTE_CHARS].partition("\n")[0]
     return UnreadCall(text=line if len(line) <= MAX_QUOTE_CHARS else f"{line[:MAX_QUOTE_CHARS]}...")
 

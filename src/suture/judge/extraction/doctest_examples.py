@@ -1,6 +1,6 @@
 """Extracting `>>>` examples from a text as checks.
 
-The parser of doctest is not used, because it rejects many texts that people write.
+The parser of doctest is not used, because it rejects much of what people write.
 """
 
 from __future__ import annotations
@@ -146,10 +146,10 @@ def _make_assert(call: str, expression: ast.expr, output: str) -> str | None:
         expected = ast.parse(output, mode="eval")
     except PARSE_FAULTS:
         return None
-    # An output such as `1 - 2` is printed text and no `repr`.
+    # An output such as `1 - 2` is printed and not a `repr`.
     if not is_literal(expected) or isinstance(expected.body, ast.BinOp):
         return None
-    # Built as a tree, because text would need brackets: `f(1) is None == True` means something else.
+    # Built as a tree, because source would need brackets: `f(1) is None == True` means something else.
     comparison = ast.Compare(left=expression, ops=[ast.Eq()], comparators=[expected.body])
     return ast.unparse(ast.Assert(test=comparison))
 
@@ -191,10 +191,10 @@ def _find_bound_names(tree: ast.AST) -> set[str]:
 
 
 def extract_asserts(text: str, provenance: Provenance = "user", trust: float = 1.0) -> tuple[Check, ...]:
-    """Return one check for each assert statement at the top level of a text.
+    """Return one check for each assert statement at the top level of a program.
 
     Other top-level statements before an assert (imports, names, functions, loops) become part of its program.
-    Statements after the last assert that may test something become one more check, of the whole text.
+    Statements after the last assert that may test something become one more check, of the whole program.
 
     Args:
         text: Python source.
@@ -288,7 +288,7 @@ def deduplicate_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
 
 
 DEF_NAME_RE = re.compile(r"^(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\(", re.MULTILINE)
-"""The header of a function that is no method."""
+"""The header of a function that is not a method."""
 CALL_START_RE = re.compile(r"(?<![\w.@])[A-Za-z_]\w*\(")
 FORMULA_RE = re.compile(r"`?\s*(?:=|:=|->|→|is\b|be\b)")
 """What follows a formula such as `g(x) = x + 1`, which defines a notation and asks for no function."""
@@ -305,7 +305,7 @@ def find_requested_functions(text: str, entry_point: str) -> frozenset[str]:
     """Return the functions and classes that a statement asks for: the entry point and those beside it.
 
     A name counts if it has a `def`, a signature such as `decode(text)`, or stands in a list such as `Write
-    encode and decode`. A word of such a list may be no name: it matters only where the text also calls it.
+    encode and decode`. A word of such a list need not be a name: it matters only if the text also calls it.
     """
     names = {entry_point, *DEF_NAME_RE.findall(text)}
     names |= {name for name, _, is_formula in _find_signatures(text) if not is_formula}

@@ -1,6 +1,6 @@
-"""The names that a test program uses but does not define, and what the program's text says about each.
+"""The names that a test program uses but does not define, and what the program's source says about each.
 
-Only the test's text and the task are read here: a candidate that could claim that its function is a class, or
+Only the test's source and the task are read here: a candidate that could claim that its function is a class, or
 an exception, would choose how it is judged.
 """
 

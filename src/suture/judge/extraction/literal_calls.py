@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Arguments = tuple[Any, ...]
 Row = dict[str, str]
-"""Name of a field or variable -> text of its value."""
+"""Name of a field or variable -> source of its value."""
 DECLARATIONS = ("variable_declarator", "short_var_declaration", "var_spec", "const_spec")
 
 
@@ -64,7 +64,7 @@ def read_plain_literals(text: str, driver: CallDriver) -> Arguments | None:
 
 
 def list_function_literals(text: str, path: str, language: Language, name: str) -> list[object]:
-    """Return the numbers and texts in the functions of a file that have a name."""
+    """Return the number and string literals in the functions of a file that have a given name."""
     tree, driver = SyntaxTree(text, path, language), LANGUAGES[language].calls
     assert driver is not None
     named = (node for node in walk(tree.root) if node.type in FUNCTIONS)
@@ -105,7 +105,7 @@ def _row_name(argument: Node) -> Node | None:
 
 
 def _fill_in(tree: SyntaxTree, argument: Node, row: Row) -> str:
-    """Return the text of an argument, with the value of the row in place of a field or variable."""
+    """Return the source of an argument, with the row's value in place of each field or variable."""
     name = _row_name(argument)
     return row[tree.text(name)] if name is not None else tree.text(argument)
 
@@ -194,7 +194,7 @@ def _unwrap(element: Node) -> Node:
 
 
 def _row_values(tree: SyntaxTree, row: Node, names: list[str]) -> Row:
-    """Return field -> text of its value, for a struct such as `{1, 2}` or `{in: 1, out: 2}`, or an object."""
+    """Return field -> source of its value, for a struct such as `{1, 2}` or `{in: 1, out: 2}`, or an object."""
     elements = [element for element in row.named_children if element.type != "comment"]
     if all(element.type in ("keyed_element", "pair") for element in elements):
         return {tree.text(e.named_children[0]): tree.text(e.named_children[-1]) for e in elements}
@@ -296,7 +296,7 @@ def find_literal(text: str, start: int, closing: str = "") -> tuple[str, int] | 
             continue
         source = text[start:end]
         if re.search(r"\d\.\s*$", source):
-            continue  # the dot ends the sentence and is no decimal point
+            continue  # the dot ends the sentence and is not a decimal point
         tree = _parse_expression(source)
         # Values without brackets, such as `1, 2`, may be an enumeration and no tuple.
         if tree is None or not is_literal(tree) or (isinstance(tree.body, ast.Tuple) and source[0] != "("):

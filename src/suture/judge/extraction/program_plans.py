@@ -1,7 +1,7 @@
 """Planning what a test program needs from a candidate, by reading only the test and the task.
 
 A name that the test neither defines nor imports is requested from the candidate when the test runs. What the
-test needs of the standard library follows from its text.
+test needs of the standard library follows from its source.
 
 A test needs *live objects* if data is not enough for it, for example because it creates an instance of the
 candidate's class. Then it must run in the candidate's process (nonce mode), which is weaker evidence than a
@@ -270,16 +270,16 @@ EXECUTING_MODULES = frozenset((
     "_pickle", "builtins", "cloudpickle", "code", "codeop", "ctypes", "dill", "importlib", "joblib",
     "marshal", "pickle", "pkgutil", "runpy", "shelve", "timeit", "yaml",
 ))  # fmt: skip
-"""Modules that execute text or bytes, or that lead to the functions of `EXECUTING_FUNCTIONS`."""
+"""Modules that execute strings or bytes, or that lead to the functions of `EXECUTING_FUNCTIONS`."""
 EXECUTING_ATTRIBUTES = frozenset(("__builtins__", "get_type_hints", "CodeType", "FunctionType"))
-"""Names that lead to such functions without an import of these modules, or that evaluate text themselves."""
+"""Names that lead to such functions without an import of these modules, or that evaluate strings themselves."""
 
 
 def find_execution_reason(tree: ast.Module) -> str:
     """Return why a test may execute an answer of the candidate; empty if it does not.
 
-    Only the test's text counts, so that a candidate cannot choose. A call such as `eval(expression)` is
-    harmless if the test itself sets the text.
+    Only the test's source counts, so that a candidate cannot choose. A call such as `eval(expression)` is harmless if
+    the test itself sets the string.
     """
     own_texts = _find_own_texts(tree)
     harmless = {

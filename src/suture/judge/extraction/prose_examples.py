@@ -40,7 +40,7 @@ RAISES_RE = re.compile(
 )
 """What stands behind a call that must fail; the group is the exception."""
 WEAK_SIGNS = ("=", ":", "is", "be")
-"""Signs that often stand in a statement that is no example, such as `f(2) = 1 for all x`."""
+"""Signs that are often in a statement that is not an example, such as `f(2) = 1 for all x`."""
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<input>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
 """Named inputs up to their result, as in `Input: x = 1 Output: 3`."""
 FOR_SENTENCE_RE = re.compile(r"\bFor\s+(?P<input>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
@@ -77,7 +77,7 @@ class Example:
 
 @dataclass(frozen=True, kw_only=True)
 class Unread:
-    """A text that looks like an example and becomes no check, because it is doubtful."""
+    """A passage that looks like an example and becomes no check, because it is doubtful."""
 
     start: int
     text: str
@@ -90,7 +90,7 @@ class StatementExamples:
     Attributes:
         checks: The checks that they became, of provenance `visible`.
         inferred: Ids of the checks whose call the text does not show, as in `3661 becomes '1:01:01'`.
-        unread: The texts that look like examples and became no check.
+        unread: The passages that look like examples and became no check.
     """
 
     checks: tuple[Check, ...] = ()
@@ -104,7 +104,7 @@ def extract_examples(text: str, entry_point: str | None = None) -> tuple[Check, 
 
 
 def find_unread_examples(text: str, entry_point: str | None) -> tuple[str, ...]:
-    """Return the texts that look like examples but became no check; none without an entry point."""
+    """Return the passages that look like examples but became no check; none without an entry point."""
     return read_examples(text, entry_point).unread if entry_point is not None else ()
 
 

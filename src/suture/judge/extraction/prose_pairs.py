@@ -64,7 +64,7 @@ CONTAINER_RE = re.compile(
 )
 """Words that say that a function may take a container, so that a single value may be one of its items."""
 NUMBERS_RE = re.compile(r"\b(?:numbers|integers|values|each|every|all)\b", re.IGNORECASE)
-"""Words that say so of numbers."""
+"""Words that announce a container of numbers."""
 TABLE_ROW_RE = re.compile(r"^[ \t]*\|(?P<cells>.*)\|[ \t]*$")
 TABLE_RULE_RE = re.compile(r"^[ \t]*\|(?:[ \t]*:?-+:?[ \t]*\|)+[ \t]*$")
 RESULT_HEADERS = ("output", "result", "return", "expected", "answer", "gives", "becomes")
@@ -208,7 +208,7 @@ def _read_value(text: str, position: int) -> tuple[str, int] | None:
         if has_quote and not text.startswith("`", end):
             continue
         if re.search(r"\d\.\s*$", text[position:end]):
-            continue  # the dot ends the sentence and is no decimal point
+            continue  # the dot ends the sentence and is not a decimal point
         if not (VALUE_END_RE.match(text, behind) or NEXT_PAIR_RE.match(text, behind)):
             continue
         literal = _parse_literal(text[position:end])
@@ -218,7 +218,7 @@ def _read_value(text: str, position: int) -> tuple[str, int] | None:
 
 
 def _parse_literal(source: str) -> str | None:
-    """Return a literal in Python's notation; `None` if the text is none, or several values without brackets."""
+    """Return a literal in Python's notation; `None` if it is not a literal, or is several values without brackets."""
     source = WORD_LITERALS.get(source.strip().lower(), source.strip())
     try:
         tree = ast.parse(source, mode="eval")

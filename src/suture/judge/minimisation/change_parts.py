@@ -111,7 +111,7 @@ def diff_blocks(path: str, before: bytes | None, text: str) -> list[ChangedLines
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a text with their line ends; the last line may have none."""
+    """Return the lines of a string with their line ends; the last line may have none."""
     *lines, last = text.split("\n")
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 

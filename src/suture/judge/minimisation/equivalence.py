@@ -212,7 +212,7 @@ class ChangeBehaviour:
 
 
 def _change_letter_cases(seeds: Sequence[Arguments]) -> list[Arguments]:
-    """Return the tests' arguments with one text in another letter case, which tests seldom vary."""
+    """Return the tests' arguments with one string in another letter case, which tests seldom vary."""
     inputs: dict[str, Arguments] = {}
     for seed in seeds:
         for index, value in enumerate(seed):

@@ -221,7 +221,7 @@ async def select_mutants(
 
 
 def _encode(text: str) -> bytes:
-    """Return the bytes of a file's text, in which bytes that are not UTF-8 were decoded to surrogates."""
+    """Encode a file's content, in which bytes that are not UTF-8 were decoded to surrogates."""
     return text.encode("utf-8", "surrogateescape")
 
 

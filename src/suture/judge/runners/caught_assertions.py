@@ -1,4 +1,4 @@
-"""Decide whether the text of a JavaScript test catches a failed assertion by itself, so that nothing got lost."""
+"""Decide whether the source of a JavaScript test catches a failed assertion itself, so that nothing got lost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CaughtAssertions:
         spans = self._spans.get(path)
         lines = self._texts.get(path, "").splitlines()
         is_known = spans is not None and 0 < line <= len(lines)
-        if spans is None or not is_known:  # only the whole text tells
+        if spans is None or not is_known:  # only the whole source tells
             return any(CATCHING_TEXT.search(text) for text in self._texts.values())
         return any(first <= line <= last for first, last in spans)
 

@@ -30,8 +30,8 @@ class CollectionResult:
     Attributes:
         parsed_ids: Ids found by parsing the files that pytest could not collect; without parameters.
         examples: Id of a docstring's test -> its examples, each as `[source, expected output]`.
-        unimportable_examples: Path of a file that cannot be imported yet -> the docstring examples in its
-            text, as `find_written_examples` returns them.
+        unimportable_examples: Path of a file that cannot be imported yet -> the docstring examples in its source, as
+            `find_written_examples` returns them.
         files: The project's files that hold tests other than docstrings.
     """
 
@@ -109,7 +109,7 @@ def _holds_tests(path: str, report: PytestReport) -> bool:
 
 
 def find_written_tests(path: str, source: bytes) -> tuple[str, ...]:
-    """Return the ids of the test functions in a file's text, without parameters."""
+    """Return the ids of the test functions in a file's source, without parameters."""
     tree = parse_module(source)
     if tree is None:
         return (path,)  # pytest can never collect it, and reports on the file itself
@@ -161,7 +161,7 @@ def is_in_folder(path: str, folder: str) -> bool:
 
 
 def find_written_examples(text: str) -> list[tuple[str, str]]:
-    """Return (`>>>` line, line below it) for each example of a text, for code that doctest cannot import."""
+    """Return (`>>>` line, line below it) for each example of a file, for code that doctest cannot import."""
     lines = [line.strip() for line in (*text.splitlines(), "")]
     return [(line, next_line) for line, next_line in pairwise(lines) if line.startswith(">>>")]
 

@@ -157,7 +157,7 @@ class CommandLine:
         toolchain = self.interpreter.toolchain
         if not self._packages or toolchain is None or f"/{self._packages}" not in toolchain.shown.values():
             return False
-        # A glob pattern such as `node_modules/**` is no path to a package.
+        # A glob pattern such as `node_modules/**` is not a path to a package.
         package_path = re.compile(rb"%b/[@.\w]" % self._packages.encode())
         root_files = (
             content for path, content in self.task.files.items() if "/" not in path and path not in LOCK_FILES

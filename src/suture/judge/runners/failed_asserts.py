@@ -38,7 +38,7 @@ OTHER_METHODS = {
 
 @dataclass(frozen=True, kw_only=True)
 class AssertFacts:
-    """What a failed assert says. Each text is empty if it is not known.
+    """What a failed assert says. Each string is empty if it is not known.
 
     Attributes:
         call: The call that went wrong, as source.
@@ -52,10 +52,10 @@ class AssertFacts:
 
 
 def read_failed_assert(text: str, statement: str, compared: Sequence[str] | None) -> AssertFacts | None:
-    """Return what a failed assert says; `None` if the exception is not one of a comparison or of pytest.
+    """Return what a failed assert says; `None` if the exception comes neither from a comparison nor from pytest.
 
     Args:
-        text: Text of the exception.
+        text: Message of the exception.
         statement: The statement of the test that failed.
         compared: The two values that were compared, as source, if they are known.
     """
@@ -104,7 +104,7 @@ class _Explanation:
         self._compared = compared
         where_lines = [match for line in lines[1:] if (match := WHERE_LINE.match(line))]
         self._value = where_lines[0]["value"].strip() if where_lines else ""
-        # The representation of an object is no source: `<bound method Cart.total of <Cart object>>()`.
+        # The representation of an object is not source: `<bound method Cart.total of <Cart object>>()`.
         readable = [match["call"] for match in where_lines[:1] if "<" not in match["call"]]
         self._call = readable[0] if readable else ""
         self._has_source = condition is not None

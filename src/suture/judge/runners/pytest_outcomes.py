@@ -195,11 +195,11 @@ WORDS_BY_USE = {
     "exec": ("exec", "eval"),
     "compile": ("compile", "exec", "eval"),
 }
-"""Operation -> words, one of which a text contains that uses it by name."""
+"""Operation -> words; source that uses the operation by name contains one of them."""
 
 
 def _shows_use(what: str, file: str, files: Mapping[str, bytes], own_files: Mapping[str, bytes]) -> bool:
-    """Whether a file's text named an operation such as `gc.get_objects` before, or its change is marked for it."""
+    """Whether a file's source named an operation such as `gc.get_objects` before, or its change is marked for it."""
     if isabs(file) and what in ("exec", "compile"):
         return True  # tests write and run programs of their own
     module, _, name = what.rpartition(".")
@@ -312,7 +312,7 @@ def _find_collection_error(path: str, report: PytestReport, result: RunResult) -
 
 
 SKIP_WORDS = ("skip", "xfail", "expectedfailure")
-"""Words, one of which every text that skips a test contains."""
+"""Words; all source that skips a test contains one of them."""
 EMPTY_PARAMETERS = "[NOTSET]"
 """How pytest names the test of an empty parameter list."""
 
@@ -354,9 +354,9 @@ def _is_skipped_at_base(
         # Anything that runs during a test can call `pytest.xfail`.
         calls_xfail = any((phase.get("fact") or {}).get("type") == "XFailed" for phase in phases)
         return was_skipped or (expects_failure and not calls_xfail)
-    if test.endswith(EMPTY_PARAMETERS):  # pytest skips it by itself, so the text need not mention skipping
+    if test.endswith(EMPTY_PARAMETERS):  # pytest skips it by itself, so the source need not mention skipping
         return False
-    # The base run never reached this test, so its text decides: it or a conftest.py has to mention skipping.
+    # The base run never reached this test, so its source decides: it or a conftest.py has to mention skipping.
     protected = task.protected or DEFAULT_PROTECTED
     for phase in phases:
         fact = phase.get("fact") or {}

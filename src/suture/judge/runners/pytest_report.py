@@ -58,7 +58,7 @@ class PytestReport:
         loaded_modules: Top-level modules and namespace packages that were loaded. The file is relative to the
             project, and the folder of a namespace package; it is empty for modules from outside of the project.
         others: Name of another process that ran tests, such as a worker of pytest-xdist -> its report.
-        reached: What the candidate's code did to reach other code of its process or the tests' text, with the
+        reached: What the candidate's code did to reach other code of its process or the tests' source, with the
             candidate's file.
         opened: Files of the project, other than Python code, that tests opened; known of base runs only.
         written: Such files that tests wrote or removed.
@@ -267,7 +267,7 @@ def _make_example_counterexample(test_id: str, fact: Mapping[str, Any]) -> Count
 
 
 LIST_FIELDS = {"begin": ("named", "patterns", "left_out"), "items": ("ids",), "end": ()}
-"""Event -> its fields that must be lists of texts."""
+"""Event -> its fields that must be lists of strings."""
 OPTIONAL_TEXT_FIELDS = ("rootdir", "text", "passed")
 OPTIONAL_LIST_FIELDS = ("files", "deselected", "search_path")
 PAIR_FIELDS = ("early", "changed", "meanwhile", "loaded")
@@ -281,13 +281,13 @@ TEXT_FIELDS = {
     "written": ("path",),
     "overwritten": ("path",),
 }
-"""Event -> its fields that must be texts."""
+"""Event -> its fields that must be strings."""
 PHASE_OUTCOMES = ("passed", "failed", "skipped", "rerun")
 """`rerun` comes from pytest-rerunfailures: the test failed and starts again."""
 
 
 def is_sound(event: Mapping[str, Any]) -> bool:
-    """Whether an event has the fields that the plugin writes; its texts come from code under test."""
+    """Whether an event has the fields that the plugin writes; its strings come from code under test."""
     kind = event.get("event")
     if not isinstance(kind, str):
         return False

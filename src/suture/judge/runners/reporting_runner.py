@@ -366,7 +366,7 @@ REQUESTS = {
     "the retries of": r"\bretry(?:Times)?\b|\brepeats\b",
     "how a value is compared": "asymmetricMatch",
 }
-"""How the name of something that a guard noticed begins -> what a test's text contains if the test asks for it."""
+"""Prefix of the name of something that a guard noticed -> what a test's source contains if the test asks for it."""
 
 
 def get_reported_files(report: Report) -> frozenset[str]:
@@ -390,10 +390,10 @@ def find_unwatched_files(base: Report | None, report: Report) -> frozenset[str]:
 
 
 def is_replaced_in(text: str, name: str) -> bool:
-    """Whether a test's text replaces a name, as in `spyOn(JSON, 'parse')` or `JSON.parse = `.
+    """Whether a test's source replaces a name, as in `spyOn(JSON, 'parse')` or `JSON.parse = `.
 
     Args:
-        text: The text of the user's tests. Some tests reach the replacement only once the code is correct.
+        text: The source of the user's tests. Some tests reach the replacement only once the code is correct.
         name: The name that a guard watches, such as `JSON.parse`, `Promise` or `expect's testers of
             equality`.
     """

@@ -63,7 +63,7 @@ class RunInputs:
         """Return the failure of a run whose inputs were changed; `None` if they were not.
 
         Args:
-            command: The command as text.
+            command: The command as a string.
             result: The run, in which `files` were watched.
             base: The base run, in which all files were watched, if there was one.
         """
@@ -124,9 +124,9 @@ class RunInputs:
 def find_test_data(
     paths: Iterable[str], task: Task, test_files: Collection[str], opened: Collection[str] = ()
 ) -> frozenset[str]:
-    """Return the paths that are no source code and that the tests open or name, such as expected results.
+    """Return the paths that are not source code and that the tests open or name, such as expected results.
 
-    A file is named by a string in a test that is its name or that of a folder it lies in. Of a package's own
+    A string in a test names a file if it is the file's name or that of a folder that contains it. Of a package's own
     data only the file's name counts, because words such as `data` are also keys. Files that the user allowed by
     name (`--only`) are left out.
 

@@ -28,7 +28,7 @@ MODULES_WITH_EFFECTS = frozenset(
 def find_test_imports(sources: Iterable[bytes]) -> frozenset[str]:
     """Return the full names of the modules that some test files import.
 
-    The files are read as text, because parsing large suites takes seconds; a name too many does no harm.
+    The files are searched with patterns, because parsing large suites takes seconds. A superfluous name does no harm.
     """
     names: set[str] = set()
     for source in sources:

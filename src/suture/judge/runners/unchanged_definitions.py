@@ -11,7 +11,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def find_unchanged_definitions(before: bytes, after: bytes) -> list[tuple[int, int]]:
-    """Return the first and last line, in the new text, of functions and classes that are the same in the old one.
+    """Return the first and last line, in the new source, of functions and classes that are unchanged.
 
     Functions inside functions are a part of these.
     """

@@ -38,8 +38,8 @@ def find_change_signs(
     """Return the signs in a Python file that a change games the tests; those that only rank candidates are left out.
 
     Args:
-        kind: Whether the change is a repair or new code. New code that only alters what the file did before, is
-            searched as a repair too.
+        kind: Whether the change is a repair or new code. New code that only alters what the file did before is searched
+            as a repair too.
         before: The file before the change; empty if there was none.
         tests: The tests and the data files that they name: path -> text.
         shares_process: Whether a check of new code shares its process, where nothing protects arguments.
@@ -67,7 +67,7 @@ def alters_known_code(before: str, after: str, tests: Mapping[str, str]) -> bool
 
 
 def _list_definitions(tree: ast.Module) -> dict[str, str]:
-    """Return the name of each function and class, and the content of functions as a text."""
+    """Return the name of each function and class, and the content of functions as a string."""
     return {
         node.name: "" if isinstance(node, ast.ClassDef) else ast.dump(node)
         for node in ast.walk(tree)
@@ -174,7 +174,7 @@ def _read_values(nodes: Iterable[ast.expr]) -> list[Any]:
 
 
 def _iter_literals(value: Any) -> Iterator[str]:
-    """Yield the `repr` of each single value that is rare in code; a sign before a number is no part of a literal."""
+    """Yield the `repr` of each single value that is rare in code; a sign before a number is not part of the literal."""
     if isinstance(value, dict):
         yield from _iter_literals([*value.keys(), *value.values()])
     elif isinstance(value, (list, tuple, set, frozenset)):

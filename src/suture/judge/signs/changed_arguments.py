@@ -48,7 +48,7 @@ ASSIGNMENTS = frozenset((
     "inc_statement", "dec_statement",
 ))  # fmt: skip
 FRESH_VALUES = frozenset(("call_expression", "new_expression", "array", "object", "composite_literal"))
-"""Values that are no object that existed before, or so a function that assigns them to its parameter hopes."""
+"""Expressions that create a new object, which a function assigns to its parameter to leave the argument unchanged."""
 MAX_ALIASES = 8
 """Names that are followed from a changed object to a parameter. Chosen by judgement."""
 

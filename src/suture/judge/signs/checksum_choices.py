@@ -59,7 +59,7 @@ def _iter_compared(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _is_constant(node: ast.expr) -> bool:
-    """Return whether an expression is a rare number or text, or a collection of such."""
+    """Return whether an expression is a rare number or string, or a collection of these."""
     parts = [node, *getattr(node, "elts", ()), *getattr(node, "keys", ())]
     values = [part.value for part in parts if isinstance(part, ast.Constant)]
     is_rare = any(is_specific(value) and repr(value) not in SMALL_NUMBERS for value in values)

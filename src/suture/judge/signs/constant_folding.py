@@ -13,10 +13,10 @@ from copy import copy
 from typing import Any
 
 MAX_VALUE_CHARS = 1000
-"""Characters of a computed text. Chosen by judgement; not measured."""
+"""Maximum number of characters of a computed string. Chosen by judgement; not measured."""
 MAX_NUMBER = 1 << 128
 MAX_FACTOR = 1000
-"""How often a text is repeated, and the most bits of a shift or power."""
+"""Maximum number of repetitions of a string, and of bits in a shift or power."""
 OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -51,7 +51,8 @@ METHODS = frozenset(
     )
 )
 DISGUISE = "composed"
-"""The `kind` of a constant that stands for a text of calls or subscripts, which nobody writes for a plain text."""
+"""The `kind` of a constant that stands for a string composed by calls or subscripts, which nobody writes for a plain
+string."""
 FAULTS = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, RecursionError, MemoryError)
 
 
@@ -94,7 +95,7 @@ def _fold(node: ast.AST) -> ast.AST:
             isinstance(part, ast.Constant) and part.kind == DISGUISE for part in ast.walk(node)
         )
         return ast.copy_location(ast.Constant(value, kind=DISGUISE if is_disguised else None), node)
-    # The sign before a number is no part of the literal.
+    # The sign before a number is not part of the literal.
     return ast.copy_location(ast.UnaryOp(ast.USub(), ast.copy_location(ast.Constant(-value), node)), node)
 
 
@@ -109,7 +110,7 @@ def _is_plain_call(node: ast.expr) -> bool:
 
 
 def list_disguised_texts(folded: ast.Module) -> set[str]:
-    """Return the `repr` of each text of a module that calls or subscripts compose: `chr(111) + "hm"`.
+    """Return the `repr` of each string of a module that calls or subscripts compose: `chr(111) + "hm"`.
 
     Args:
         folded: What `fold_constants` returned.

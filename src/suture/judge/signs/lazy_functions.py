@@ -95,7 +95,7 @@ def _count_calls(name: str, tree: ast.Module) -> Counter[bool]:
     """Count the uses of a function, by whether each is a call whose result is discarded.
 
     Args:
-        name: Its name, after that of its class if it is a method, which is no attribute of a module.
+        name: Its name, after that of its class if it is a method, which is not an attribute of a module.
     """
     nodes = list(ast.walk(tree))
     modules = {

@@ -28,7 +28,7 @@ ITERATING = frozenset((
     "next", "return", "throw", "map", "filter", "take", "drop", "flatMap", "reduce", "toArray", "forEach", "some",
     "every", "find",
 ))  # fmt: skip
-"""Members of a generator that run its work; any other is none of its own."""
+"""Members of a generator that run its work; it has no other members."""
 WORDS = re.compile(r"[\w$]+")
 MAKES_PROXY = re.compile(r"\bnew\s+Proxy\b|\bProxy\s*\.\s*revocable\b")
 
@@ -128,7 +128,7 @@ def _decides_by_property(trap: Node, tree: SyntaxTree) -> bool:
 
 
 def _decides(node: Node, words: set[str], tree: SyntaxTree) -> bool:
-    """Return whether a node chooses by one of some names; whether a property exists is no choice."""
+    """Return whether a node chooses by one of some names; whether a property exists is not such a choice."""
     found: tuple[Node | None, ...] = ()
     if node.type == "binary_expression":
         sign = get_field(node, "operator")

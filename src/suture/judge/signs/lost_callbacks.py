@@ -110,7 +110,7 @@ class _CallbackSearch:
         """Return whether code calls what a function around it gets."""
         for part in walk(node) if node is not None else ():
             callee = self._get_callee(part)
-            # A method of a parameter, such as `rows.map`, is no function of the caller's.
+            # A method of a parameter, such as `rows.map`, is not a function of the caller's.
             is_function = callee is not None and callee.type not in MEMBERS
             if callee is not None and is_function and self.search.resolve(callee):
                 return True

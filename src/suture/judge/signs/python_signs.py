@@ -48,7 +48,7 @@ def find_tampering_warnings(
 
     Args:
         test_literals: Literals of the tests, as returned by `collect_literals`.
-        test_values: The values of the tests, to recognise their texts, hashes and lengths too.
+        test_values: The values of the tests, to recognise their strings, hashes and lengths too.
     """
     old_tree, new_tree = parse_module(before), parse_module(after)
     if old_tree is None or new_tree is None:
@@ -137,7 +137,7 @@ def _place_warning(code: TamperingCode, literals: Iterable[str], tree: ast.AST) 
 def _find_encoded_values(
     old_tree: ast.AST, new: ast.AST, known: Container[str], test_values: TestValues
 ) -> Iterator[TamperingWarning]:
-    """Yield warnings about new literals that are texts, hashes or lengths of the tests' values."""
+    """Yield warnings about new literals that are strings, hashes or lengths of the tests' values."""
     constants = [node for node in ast.walk(new) if _is_specific(node) and repr(node.value) not in known]
     encoded = {repr(node.value) for node in constants if test_values.is_encoded_by(node.value)}
     if encoded:

@@ -1,6 +1,6 @@
-"""A sign that a change games the tests instead of repairing the code, as a code with data, and its text.
+"""A sign that a change games the tests instead of repairing the code, as a code with data, and its message.
 
-A sign is a warning and no proof: an honest change can show it too.
+A sign is a warning and not a proof: an honest change can show it too.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ CALL_CODES: frozenset[TamperingCode] = frozenset(
 """Signs that only calls show."""
 WEAK_CODES: frozenset[TamperingCode] = frozenset(("statement_removed",))
 """Signs that only order the search's candidates. Of the published repairs of HumanEvalFix and DebugBench, 20 of 570
-remove a statement, so it is no reason to doubt a result (2026-11-27)."""
+remove a statement, so it is not a reason to doubt a result (2026-11-27)."""
 
 
 @dataclass(frozen=True, kw_only=True)

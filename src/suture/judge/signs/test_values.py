@@ -1,6 +1,6 @@
 """The values that tests contain, and the forms in which code can recognise them.
 
-A change that has memorised the tests' examples need not contain their literals: it can compare the text, a hash or
+A change that has memorised the tests' examples need not contain their literals: it can compare the string, a hash or
 the length of an argument. Values also come from the data files that tests name.
 """
 
@@ -33,7 +33,7 @@ functions. Chosen by judgement: 31 is the largest day of a month."""
 DATA_SUFFIXES = frozenset((".csv", ".json", ".toml", ".txt", ".yaml", ".yml"))
 """Endings of the data files whose values are read."""
 NAMES = re.compile(r"""[^\s"'/\\]+(?=["'/\\])""")
-"""The last part of a quoted text and the folders in it, any of which may name a file."""
+"""The last part of a quoted string and the folders in it, any of which may name a file."""
 HASHES = ("md5", "sha1", "sha224", "sha256", "sha384", "sha512", "sha3_256", "blake2b", "blake2s")
 """Functions of `hashlib` by which code may recognise a value."""
 CHECKSUMS: tuple[Callable[[bytes], int], ...] = (zlib.crc32, zlib.adler32)
@@ -71,7 +71,7 @@ class TestValues:
 
     @cached_property
     def lengths(self) -> frozenset[int]:
-        """The lengths of the tests' texts, lists and arguments, and of the texts of these."""
+        """The lengths of the tests' strings, lists and arguments, and of the strings that these render to."""
         sized = [value for value in self._values if hasattr(value, "__len__")]
         return frozenset(length for value in sized for length in (len(value), len(repr(value))))
 
@@ -99,7 +99,7 @@ class TestValues:
         return SMALL_NUMBERS & frozenset(repr(value) for value in (*found, *data) if type(value) is int)
 
     def is_encoded_by(self, literal: object) -> bool:
-        """Return whether a literal of the code is the text or a hash of a value in the tests."""
+        """Return whether a literal of the code is a rendering or a hash of a value in the tests."""
         if isinstance(literal, str):
             return literal in self._texts or self._is_digest(literal.lower())
         if isinstance(literal, bytes):
@@ -124,7 +124,7 @@ class TestValues:
 
     @cached_property
     def _texts(self) -> frozenset[str]:
-        """The texts of collections. That of a single value is a literal of the tests, or just a number."""
+        """The strings that collections render to. For a single value that is a literal of the tests, or a number."""
         return frozenset(
             text
             for value in self._values
@@ -155,7 +155,7 @@ class TestValues:
 
 
 def read_test_texts(suite: Suite) -> dict[str, str]:
-    """Return the texts of a task's tests, checks and test data by path; a check has a path of its own.
+    """Return path -> text of a task's tests, checks and test data; a check has a path of its own.
 
     Files with names of tests count if the test command does not say which files hold its tests. Test data are data
     files whose own name, or the name of whose folder, occurs in a test.
@@ -169,7 +169,7 @@ def read_test_texts(suite: Suite) -> dict[str, str]:
 
 
 def select_test_texts(files: Mapping[str, bytes], tests: Iterable[str]) -> dict[str, str]:
-    """Return the texts of some tests of a project and of their test data by path."""
+    """Return path -> text of some tests of a project and of their test data."""
     texts = {path: decode_text(files[path]) for path in tests if path in files}
     words = frozenset(word for text in texts.values() for word in NAMES.findall(text))
     for path in sorted(files.keys() - texts.keys()):
@@ -213,14 +213,14 @@ def _iter_own(part: ast.stmt, functions: Collection[str]) -> Iterator[object]:
 
 
 def _read_called_name(node: ast.AST) -> str | None:
-    """Return the last part of the name that a node calls; `None` if it is no call."""
+    """Return the last part of the name that a node calls; `None` if it is not a call."""
     if not isinstance(node, ast.Call):
         return None
     return getattr(node.func, "id", getattr(node.func, "attr", ""))
 
 
 def _render_texts(value: Any) -> Iterator[str]:
-    """Yield the texts that code may make of a value to recognise it."""
+    """Yield the strings that code may convert a value to in order to recognise it."""
     yield repr(value)
     if isinstance(value, str):
         yield value
@@ -272,7 +272,7 @@ def _walk(value: Any) -> Iterator[Any]:
 
 
 def _read_lines(text: str) -> Iterator[Any]:
-    """Yield the lines of a text, and what follows a key or a dash, as YAML has it."""
+    """Yield the lines of a file, and what follows a key or a dash, as in YAML."""
     for line in text.splitlines():
         scalar = line.strip().removeprefix("- ")
         yield _read_scalar(scalar)
@@ -281,7 +281,7 @@ def _read_lines(text: str) -> Iterator[Any]:
 
 
 def _read_scalar(text: str) -> Any:
-    """Return the number, list or quoted text that a word of a data file means, or the word itself."""
+    """Return the number, list or quoted string that a word of a data file means, or the word itself."""
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):

@@ -38,20 +38,20 @@ COMMON_LITERALS = (
 NAMING_CALL = re.compile(
     rb"require|import|panic|errors\.New|fmt\.Errorf|\w*Error|(?:describe|it|test)(?:\.(?:each|only|skip)\b(?s:.*))?|[tb]\.Run"
 )
-"""Calls of which a text is a name or a message, such as the title of a test."""
+"""Calls in which a string argument is a name or a message, such as the title of a test."""
 NAMING_NODES = ("import_statement", "import_spec", "export_statement", "expression_statement")
-"""Nodes of which a text is the name of a module or a directive, such as `"use strict"`."""
+"""Nodes in which a string is the name of a module or a directive, such as `"use strict"`."""
 TEXTS = frozenset((*STRINGS, "template_string"))
 COMPARISON_SIGNS = ("<", "<=", ">", ">=", "==", "!=", "===", "!==")
 OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
-    "*": lambda left, right: float(left) * float(right),  # a list or text is not repeated
+    "*": lambda left, right: float(left) * float(right),  # a list or string is not repeated
     "/": operator.truediv,
 }
 """Operators by which a literal can be composed of others."""
 BLANK_NAME = "_"
-"""What Go assigns to it is discarded; in JavaScript it says so by convention."""
+"""Go discards what is assigned to it; in JavaScript the name is a convention for unused values."""
 POINTLESS_IF_EQUAL = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
 """Operators that nobody applies to equal operands: the result is fixed, or the operand itself."""
 
@@ -148,7 +148,7 @@ def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language
 
 
 def _is_literal(node: Node) -> bool:
-    """Return whether a node is a number, or a text that is no name of a module, no directive and no error's message."""
+    """Return whether a node is a number, or a string other than a module's name, a directive or an error's message."""
     if node.type not in TEXTS:
         return node.type in NUMBERS
     above = node.parent
@@ -162,7 +162,7 @@ def _is_literal(node: Node) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _get_value(text: str, node_type: str, language: Language) -> str:
-    """Return the value of a number or text, which is the same however it is spelled; a character stays as it is."""
+    """Return the value of a number or string, which is the same however it is spelled; a character stays as it is."""
     if node_type == "rune_literal":
         return text
     driver = LANGUAGES[language].calls

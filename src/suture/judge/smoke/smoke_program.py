@@ -35,7 +35,7 @@ MAX_STEP_S = 30.0
 MAX_OUTPUT_BYTES = 200_000
 """How much of a program's output, or of a response, is read."""
 MAX_MESSAGE_CHARS = 600
-"""Characters of a text in the report. Chosen by judgement; not measured."""
+"""Maximum number of characters of a message in the report. Chosen by judgement; not measured."""
 PR_SET_DUMPABLE = 4
 """From `linux/prctl.h`: other processes cannot read a process that is not dumpable."""
 PATH_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
@@ -240,7 +240,7 @@ class ProjectServer:
             connection.close()
 
     def _ensure_running(self) -> str:
-        """Start the server if it was not started yet; return why it does not listen, or an empty text."""
+        """Start the server if it was not started yet; return why it does not listen, or an empty string."""
         if self._process is None and not self._failure:
             try:
                 self._process = _start(self._argv, self._folder, self._output_path)

@@ -27,7 +27,7 @@ SEPARATE_PARTS = (
 )  # fmt: skip
 """Expressions that keep their parts apart, or select one."""
 COLLECTING_FUNCTIONS = frozenset(("add", "append", "extend", "insert", "isinstance", "print"))
-"""Functions that only store their arguments, or whose result tells nothing about the values."""
+"""Functions that only store their arguments, or whose result says nothing about the values."""
 TRANSPARENT_FUNCTIONS = frozenset(("len", "list", "repr", "str", "tuple"))
 """Functions that do not compare the elements of their argument with each other."""
 IDENTITY_OPERATORS = (ast.Is, ast.IsNot)

@@ -1,6 +1,6 @@
 """The recorder that a rewritten test program reports its asserts, its exits and its end to.
 
-`program_rewriting.py` rewrites the program. A *fact* is what a failure showed: texts under the keys `call`,
+`program_rewriting.py` rewrites the program. A *fact* is what a failure showed: strings under the keys `call`,
 `expected`, `actual` and `exception`, as far as they are known.
 
 Runs inside the sandbox, in the judge and, in nonce mode, beside the candidate.
@@ -65,7 +65,7 @@ class RecordedCall:
     """One call of the candidate.
 
     Attributes:
-        render: Returns the call as text. It is only called for a failure, because most calls pass.
+        render: Returns the call as source. It is only called for a failure, because most calls pass.
         result: The call's result; `None` until it is known.
     """
 
@@ -85,7 +85,7 @@ def shorten_repr(value: Any) -> str:
 
 
 class DeliberateExit(SystemExit):
-    """The test program ends itself where its own text says so."""
+    """The test program ends itself, because its own source contains an exit."""
 
 
 class TestsFailed(AssertionError):
@@ -100,9 +100,9 @@ class AssertRecorder:
 
     Attributes:
         calls: The calls of the candidate since the last assert that held.
-        may_skip: Whether the program's text skips tests.
-        may_fail: Whether the program's text catches failed asserts.
-        may_raise: Whether the program's text catches exceptions.
+        may_skip: Whether the program's source skips tests.
+        may_fail: Whether the program's source catches failed asserts.
+        may_raise: Whether the program's source catches exceptions.
         is_idle: Whether the program tests nothing.
     """
 
@@ -120,7 +120,7 @@ class AssertRecorder:
         self._reached_end = True
 
     def make_exit(self, code: Any = None) -> DeliberateExit:
-        """Return the exception for an exit that the program's own text asks for."""
+        """Return the exception for an exit that the program's own source asks for."""
         self._deliberate_exit = DeliberateExit(code)
         return self._deliberate_exit
 
@@ -129,7 +129,7 @@ class AssertRecorder:
         run_unittest(sys.modules["__main__"], self.may_skip)
 
     def ended_well(self, fault: BaseException | None) -> bool:
-        """Whether a program ended where its text ends and without a failure; nothing else counts as a pass.
+        """Whether a program ran to the end of its source without a failure; nothing else counts as a pass.
 
         Args:
             fault: The exception that ended the program; `None` if there was none.
@@ -182,7 +182,7 @@ class AssertRecorder:
         self.calls.clear()
 
     def make_failure(self, text: str, value: Any, expected: str, message: Any) -> FailedAssert:
-        """Return the exception for a failed assert that is no comparison.
+        """Return the exception for a failed assert that is not a comparison.
 
         Args:
             text: The asserted expression as source.
@@ -323,7 +323,7 @@ def run_unittest(module: Any, may_skip: bool) -> None:
     """Run all unittest tests of a program in place of its `unittest.main()`.
 
     Raises:
-        TestsFailed: A test failed, did not run, or was skipped although the program's text skips none.
+        TestsFailed: A test failed, did not run, or was skipped although the program's source skips none.
     """
     import unittest  # slow to import, and most programs are plain asserts
 
@@ -345,7 +345,7 @@ class FrameworkFailures:
     assert fails in a thread, reaches its last statement all the same.
 
     Args:
-        source: The program's text; only frameworks that it names are watched.
+        source: The program's source; only frameworks that it names are watched.
 
     Attributes:
         seen: Each failure in one line.

@@ -13,7 +13,7 @@ The host's side of nonce mode, which runs a test program and the candidate in on
 Nonce mode is for tests that need live objects: objects that are more than data, such as a result whose
 methods the test calls. The split verdict cannot run these, because only data crosses between its processes.
 
-A nonce is a random text that nobody can guess. The host sends it before the candidate is loaded, and the
+A nonce is a random string that nobody can guess. The host sends it before the candidate is loaded, and the
 program sends it back after the test's last statement. So a candidate that ends the process early, or that
 writes an outcome of its own, does not pass. A candidate that reads the process's memory can find the nonce;
 that is why verdicts list the checks that were run this way.
@@ -262,7 +262,7 @@ class CandidateSession:
         return {"exception": text[:MAX_FAULT_CHARS], **self._find_location(answer)}
 
     def _find_location(self, answer: Answer) -> dict[str, Any]:
-        """Return the first `file` and `line` of the project that an error's text names; empty without one."""
+        """Return the first `file` and `line` of the project that an error's message names; empty without one."""
         text = answer.get("stack") or answer.get("died") or ""
         for match in LOCATION_RE.finditer(text):
             path, line = (match[1], match[2]) if match[1] else (match[3], match[4])
@@ -315,7 +315,7 @@ def _check_answer(frame: bytes) -> Answer | None:
 
 
 FACT_TEXTS = ("call", "expected", "actual", "exception", "file")
-"""The fields of a reported fact that are text."""
+"""The fields of a reported fact that are strings."""
 
 
 async def run_with_nonce(

@@ -1,4 +1,4 @@
-"""JSON-plus values (`suture.project.languages.calling`): their shape, their equality, and their text form.
+"""JSON-plus values (`suture.project.languages.calling`): their shape, their equality, and their string form.
 
 A candidate's answer arrives as data. None of its code runs here, so it cannot decide what it is equal to.
 
@@ -164,7 +164,7 @@ def _is_zero(value: JsonPlus) -> bool:
 
 
 def _make_key(value: JsonPlus) -> str:
-    """Return a text that is equal for equal values: sets and maps have no order."""
+    """Return a string that is equal for equal values: sets and maps have no order."""
     if not isinstance(value, list):
         is_whole = isinstance(value, float) and value.is_integer()
         return json.dumps(int(value) if is_whole else value)
@@ -204,7 +204,7 @@ def to_python_data(value: JsonPlus, *, statically_typed: bool = False) -> Any:
 
 
 def to_call_value(value: Any) -> JsonPlus:
-    """Return plain Python data (numbers, text, `None`, lists, dicts, times with a zone) as a JSON-plus value."""
+    """Return plain Python data (numbers, strings, `None`, lists, dicts, times with a zone) as a JSON-plus value."""
     if isinstance(value, (list, tuple)):
         return ["list", [to_call_value(item) for item in value]]
     if isinstance(value, dict) and not all(isinstance(name, str) for name in value):
@@ -256,7 +256,7 @@ def _render(value: JsonPlus, driver: CallDriver) -> str:
 MAX_REPEATED_CALLS = 100
 """Calls of a verdict that are made again. Chosen by judgement; not measured."""
 FOREIGN_TAGS = ("h", "it", "o")
-"""Tags of values that are no data, but stand for an object of the candidate's process (see wire.py)."""
+"""Tags of values that are not data, but stand for an object of the candidate's process (see wire.py)."""
 
 Ask = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 Exchange = tuple[dict[str, Any], dict[str, Any]]
@@ -344,7 +344,7 @@ def _iter_foreign(value: Any) -> Iterator[list[Any]]:
 
 
 def _normalise(reply: dict[str, Any]) -> str:
-    """Return a reply as a text that does not depend on the numbers of objects."""
+    """Return a reply as a string that does not depend on the numbers of objects."""
     copied = json.loads(json.dumps(reply))
     for value in _iter_foreign([copied.get("value"), copied.get("nodes")]):
         value[1] = 0

@@ -149,7 +149,7 @@ def _get_state(fault: BaseException) -> dict[str, Any]:
             value = getattr(fault, name)
             Encoder(_refuse).encode(value)
         except Exception:
-            continue  # it is no data, or reading it fails
+            continue  # it is not data, or reading it fails
         state[name] = value
     return state
 

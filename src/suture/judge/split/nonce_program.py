@@ -43,7 +43,7 @@ def run_in_one_process(
     except BaseException as fault:
         return {"passed": False, "fact": _make_fact(fault, recorder, "", root)}
     program = types.ModuleType("__main__")
-    # Text that the program runs may need further names than its own text shows.
+    # A string that the program runs may need further names than the program's own source shows.
     program.__dict__.update(
         {
             name: value

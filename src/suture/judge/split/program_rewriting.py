@@ -160,7 +160,7 @@ def _find_imported_names(tree: ast.Module) -> dict[str, str]:
 class _ExitRewriter(ast.NodeTransformer):
     """Rewrites a program's exits and its `unittest.main()` into calls of the recorder's methods.
 
-    A `SystemExit` does not tell who raised it. So exits in the test's own text become calls of the recorder,
+    A `SystemExit` does not tell who raised it. So exits in the test's own source become calls of the recorder,
     and any other exit is a failure.
     """
 
@@ -214,7 +214,7 @@ def _get_dotted_name(node: ast.expr, imported_names: dict[str, str]) -> str:
 
 
 def catches_failures(tree: ast.Module) -> bool:
-    """Whether a program's text may catch a failed assert, so that a failure may be intended."""
+    """Whether a program's source may catch a failed assert, so that a failure may be intended."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ExceptHandler) and node.type is None:
             return True
@@ -225,7 +225,7 @@ def catches_failures(tree: ast.Module) -> bool:
 
 
 def catches_anything(tree: ast.Module) -> bool:
-    """Whether a program's text catches exceptions of any kind."""
+    """Whether a program's source catches exceptions of any kind."""
     for node in ast.walk(tree):
         name = _get_name(node)
         if isinstance(node, ast.ExceptHandler) or name in CATCHING_CALLS or name in CATCH_ALL_NAMES:

@@ -1,7 +1,7 @@
 """Stand-ins in the judge for objects that stay in the candidate's process because they are not data.
 
 If a test needs more of such an object than a stand-in can offer, the test needs *live objects*: the test and
-the object must be in one process. `NeedsLiveObjects` says so, and the check then runs in nonce mode.
+the object must be in one process. `NeedsLiveObjects` is raised then, and the check runs in nonce mode.
 
 Runs inside the sandbox, in the judge; the candidate's code runs in another process.
 """

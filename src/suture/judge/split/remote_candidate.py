@@ -54,14 +54,14 @@ class RemoteCandidate:
     """The candidate of one program, as seen from the judge.
 
     Args:
-        source: The program's text. An exception class of the standard library reaches the test as that
-            class only if the text names it.
+        source: The program's source. An exception class of the standard library reaches the test as that class only if
+            the source names it.
         expects: The exceptions of `CONTROL_EXCEPTIONS` that the program expects.
 
     Attributes:
         argument_use: If set, the candidate changes copies of the arguments, and only the arguments that
             `find_exposed` selects receive the changes. Otherwise all arguments do.
-        changing_call: The first call that changed something that the test holds, as text; empty if none did.
+        changing_call: The first call that changed something that the test holds, as source; empty if none did.
         request_count: How many values the candidate sent: results, items of iterators, data behind names. A
             program that passes without any does not use the candidate.
         exceptions: Name of an exception class of the candidate -> the class that stands for it.
@@ -250,7 +250,7 @@ class RemoteCandidate:
         return exception_class or self.exception(name, described["bases"])
 
     def _find_library_exception(self, module: str, name: str) -> type[Exception] | None:
-        """Return an exception class of a module that is already loaded, if the test's text names the class."""
+        """Return an exception class of a module that is already loaded, if the test's source names the class."""
         member = vars(sys.modules[module]).get(name) if module in sys.modules else None
         is_exception = isinstance(member, type) and issubclass(member, Exception)
         return member if is_exception and re.search(rf"\b{re.escape(name)}\b", self._source) else None

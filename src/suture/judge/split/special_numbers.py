@@ -2,7 +2,7 @@
 
 Every `<` and `>` with nan is false. So a test that looks for errors that are too large, as in
 `if abs(f(x) - 2) > 1e-9: errors.append(x)`, finds none if the answer is nan, or if the test computes nan from
-an infinite answer. With these stand-ins such a comparison raises, unless the test's text mentions such numbers.
+an infinite answer. With these stand-ins such a comparison raises, unless the test's source mentions such numbers.
 
 Runs inside the sandbox, in the judge.
 """
@@ -87,7 +87,7 @@ def choose_number_guard(source: str) -> Callable[[Any], Any]:
     """Return the function that turns an answered float or complex number into what a test gets.
 
     Args:
-        source: The test's text. Numbers that it mentions reach the test as they are.
+        source: The test's source. Numbers that it mentions reach the test as they are.
     """
     if NAN_RE.search(source):
         return _keep_number

@@ -314,7 +314,7 @@ class SplitRunner:
 
 
 def _ends_program(raised: dict[str, Any], expects: frozenset[str]) -> bool:
-    """Whether an exception ends a program, and the test's text does not expect it."""
+    """Whether an exception ends a program, and the test's source does not expect it."""
     class_names = {raised["type"], *raised["bases"]}
     return bool(class_names & ENDING_EXCEPTIONS) and not class_names & ENDING_EXCEPTIONS & expects
 

@@ -1,13 +1,13 @@
 """The format of typed data between two sandboxed processes: Python values as flat JSON, with nothing executable.
 
-A message is one JSON object, which travels as one frame: four bytes with its length, then its text. A value
-in a message is a JSON scalar or a tagged list `[tag, field, ...]`:
+A message is one JSON object, which travels as one frame: four bytes with its length, then its JSON. A value in a
+message is a JSON scalar or a tagged list `[tag, field, ...]`:
 
     ["i", "0x1f..."]        a large int                    ["range", 0, 9, 1]      a range
     ["f", "0x1.8p+0"]       a float                        ["..."]                 the Ellipsis
     ["c", real, imaginary]  a complex, of two floats       ["decimal.Decimal", "1.5"]  see CONSTRUCTOR_ARGUMENTS
     ["b", "6162"]           bytes, in hexadecimal          ["r", 7]                the container with the id 7
-    ["u", "eda080"]         text with lone surrogates, as UTF-8 in hexadecimal
+    ["u", "eda080"]         string with lone surrogates, as UTF-8 in hexadecimal
 
 A container is a *node* `[id, tag, part, ...]` in a separate list, such as `[7, "list", 1, ["r", 8]]`. So
 aliases and cycles survive, and nothing nests.
@@ -50,14 +50,14 @@ CONSTRUCTOR_ARGUMENTS: dict[str, Callable[[Any], tuple[Any, ...] | None]] = {
     "fractions.Fraction": lambda v: (v.numerator, v.denominator),
     "datetime.date": lambda v: (v.year, v.month, v.day),
     "datetime.timedelta": lambda v: (v.days, v.seconds, v.microseconds),
-    # As ISO 8601 text; values with another kind of time zone are foreign.
+    # As an ISO 8601 string; values with another kind of time zone are foreign.
     "datetime.datetime": lambda v: (v.isoformat(),) if _has_plain_zone(v) else None,
     "datetime.time": lambda v: (v.isoformat(),) if _has_plain_zone(v) else None,
     "uuid.UUID": lambda v: (v.hex,),
 }
 """Immutable type of the standard library -> a function that returns the arguments that rebuild a value."""
 TEXT_CONSTRUCTORS = {"datetime.datetime": "fromisoformat", "datetime.time": "fromisoformat"}
-"""The constructor of each type that its own constructor does not rebuild from text."""
+"""The constructor of each type that its own constructor does not rebuild from a string."""
 BASE_TYPES: tuple[Any, ...] = (int, float, str, bytes, tuple, frozenset, list, dict, set)
 """Data types. An instance of a subclass of one crosses with its data."""
 FIELD_COUNTS = {

@@ -38,7 +38,7 @@ def normalised_source(node: Node) -> str:
 
 
 def called_path(call: Node) -> list[str]:
-    """Return the names of what a call calls, such as `["it", "skip"]`; empty if it is no chain of names.
+    """Return the names of what a call calls, such as `["it", "skip"]`; empty if it is not a chain of names.
 
     The calls within the chain are left out: `test.each([1])("a", f)` gives `["test", "each"]`.
     """
@@ -236,7 +236,7 @@ class TestChange:
         test: The test as `Class::function` or `function`; empty if it concerns the whole file.
         before: The old source in one line, shortened; empty if there was none.
         after: The new source in one line, shortened; empty if it was removed.
-        names: For a removed test, what it uses: names that it does not define itself, and texts.
+        names: For a removed test, what it uses: names that it does not define itself, and strings.
     """
 
     __test__ = False  # keeps pytest from collecting this class

@@ -123,7 +123,7 @@ def _read_test(name: str, node: Function, decorators: Sequence[ast.expr]) -> Tes
 
 
 def _iter_used_names(parts: Sequence[ast.AST]) -> Iterator[str]:
-    """Yield the names that a test reads and does not bind, and its texts."""
+    """Yield the names that a test reads and does not bind, and its strings."""
     bound = {part.id for part in parts if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load)}
     for part in parts:
         match part:

@@ -54,7 +54,7 @@ class TestCase:
         skips: What skips it, or lets it fail without consequence.
         rows: The cases of a literal table.
         calls_something: Whether it calls a function: such a test fails when the function raises.
-        names: What it uses: names that it does not define itself, and texts.
+        names: What it uses: names that it does not define itself, and strings.
     """
 
     __test__ = False  # keeps pytest from collecting this class

@@ -172,7 +172,7 @@ def _iter_each_rows(call: Node) -> Iterator[Node]:
 
 
 def _read_support(node: Node, file: TestFile, groups: tuple[str, ...]) -> None:
-    """Add a statement that is no test: a helper, data, a hook before each test, or a mock."""
+    """Add a statement that is not a test: a helper, data, a hook before each test, or a mock."""
     if node.type in ("comment", "import_statement", "hash_bang_line"):
         return
     inner = node.named_children[0] if node.named_child_count else node
@@ -252,7 +252,7 @@ def _piece(node: Node, kind: SupportKind = "support", limit: Sequence[str] = ())
 
 
 def compare_tests(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, TestFileChanges]:
-    """Return path -> what a change does to the tests of a file; tests that another place has now are no new ones.
+    """Return path -> what a change does to the tests of a file; a test that was moved does not count as new.
 
     Args:
         before: Path -> old source of the changed test files.

@@ -112,7 +112,7 @@ def _render_locals(frame: FrameType) -> dict[str, str]:
 
 
 def _compile(source: str) -> tuple[CodeType, CodeType | None]:
-    """Return (statements, last expression or `None`) of a text; the value of the expression is reported."""
+    """Return (statements, last expression or `None`) of some source; the value of the expression is reported."""
     tree = ast.parse(source)
     last = tree.body[-1] if tree.body else None
     if isinstance(last, ast.Expr):

@@ -410,7 +410,7 @@ def _is_own_fixture(name: str, files: Mapping[str, bytes]) -> bool:
 
 
 def _iter_code_texts(files: Mapping[str, bytes]) -> Iterator[str]:
-    """Yield the texts of Python files that are not tests."""
+    """Yield the sources of Python files that are not tests."""
     for path, content in files.items():
         if path.endswith(".py") and not is_test_file(path):
             yield decode_text(content)

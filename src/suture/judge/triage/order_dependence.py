@@ -30,10 +30,10 @@ STATE_CHANGING_NAMES = frozenset(name for names in STATE_CHANGERS.values() for n
 
 HASHING_NAMES = ("set", "frozenset", "hash")
 OTHER_HASH_SEED = RunAddition(variables={"PYTHONHASHSEED": "1"})
-"""Runs that set no hash seed share a warm interpreter, and its seed. A test that depends on the order of a set would
-end the same way in all of them."""
+"""Gives a run another hash seed than the warm interpreter that runs without this variable share. A test that depends on
+the order of a set ends the same way in all of those."""
 NEW_HASH_SEED = RunAddition(variables={"PYTHONHASHSEED": "random"})
-"""The same, for runs that may differ from each other."""
+"""Gives each run another hash seed, for runs that may differ from each other."""
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 

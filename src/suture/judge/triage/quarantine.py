@@ -22,7 +22,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 async def make_quarantine_patch(diagnoses: Sequence[FlakyDiagnosis], runs: FlakyRuns) -> str:
     """Return a patch for `git apply` with the evidence above it; empty if no test can be marked.
 
-    The text above the patch names the tests that cannot be marked. The marked tests run once, and no patch is
+    The comment above the patch names the tests that cannot be marked. The marked tests run once, and no patch is
     offered if the mark does not take effect.
 
     Args:

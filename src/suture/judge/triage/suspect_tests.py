@@ -22,7 +22,7 @@ SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 LOOP_EXITS = (ast.Break, ast.Return, ast.Raise, ast.Assert, ast.Yield, ast.YieldFrom, ast.Await)
 """Syntax that may end a loop. `yield` and `await` let other code decide whether the loop continues."""
 LITERAL_ERRORS = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
-"""What `ast.literal_eval` raises for an expression that is no literal, or too large."""
+"""What `ast.literal_eval` raises for an expression that is not a literal, or is too large."""
 HARMLESS_CALLS = ("print", "len", "sleep", "range")
 """Calls that cannot end a loop."""
 CONSTANT_LOOP_RE = re.compile(rb"\bwhile[\s(]+[\dT\"']")

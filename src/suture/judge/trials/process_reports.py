@@ -103,7 +103,7 @@ class AttemptReport:
 
 @dataclass(frozen=True, kw_only=True)
 class AnswerReport:
-    """The answers of one candidate to calls, each as JSON text."""
+    """The answers of one candidate to calls, each as a JSON string."""
 
     number: int
     answers: tuple[str, ...]
@@ -131,7 +131,7 @@ def parse_reports(content: bytes | None, *kinds: type[ReportT]) -> Iterator[Repo
 
 @lru_cache(maxsize=4096)
 def unpack_lines(packed: str) -> frozenset[int]:
-    """Return the line numbers of a packed text, which has one bit per line; none if it is malformed."""
+    """Return the line numbers in a packed string, which has one bit per line; none if it is malformed."""
     try:
         packed_bytes = bytes.fromhex(packed[:MAX_PACKED_DIGITS])
     except ValueError:

@@ -148,7 +148,7 @@ class TrialRunner:
         passing, failing = report.outcomes.count("P"), report.outcomes.count("f")
         if failing or not report.finished or not passing:
             pairs = zip(targets, report.outcomes, strict=False)  # the last targets may not have run
-            # After the first limit of failures the process stops on purpose, so that is no time-out.
+            # After the first limit of failures the process stops on purpose, so that is not a time-out.
             timed_out = not report.finished and failing < limits[0]
             now_passing = frozenset(test for test, outcome in pairs if outcome == "P")
             return _make_trial(report, timed_out=timed_out, now_passing=now_passing)

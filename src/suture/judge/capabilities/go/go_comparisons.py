@@ -19,7 +19,7 @@ ERROR_METHODS = ("Is", "As", "Unwrap")
 KIND_QUESTION = re.compile(r"reflect\.TypeOf\(.*|errors\.As\(.*|fmt\.Sprintf\(.%T.*", re.DOTALL)
 """A call that tells the type of a value, and nothing of what it contains."""
 PARTIAL = re.compile(r"strings\.(?:Contains|HasPrefix|HasSuffix|Index)\(")
-"""A comparison of texts of which one may be a part of the other."""
+"""A comparison of strings of which one may be a part of the other."""
 MIN_VALUES = 2
 """Errors of one type in variables of the package that make a comparison by type mistake one for another."""
 
@@ -73,7 +73,7 @@ def _asks_only_kind(body: Node, owner: set[str], declared: set[str], kind: str) 
 
 
 def _accepts_several(body: Node, declared: set[str]) -> bool:
-    """Return whether an error equals several variables of a package, or any whose text contains another one."""
+    """Return whether an error equals several variables of a package, or any whose message contains another one."""
     known = {
         get_text(side)
         for node in walk(body)

@@ -1,6 +1,6 @@
 """Finds methods of JavaScript that tests ask about a value, and that answer the same whatever the value is.
 
-Find calls of a JavaScript or TypeScript file that write at a path inside the project, as far as the text shows.
+Find calls of a JavaScript or TypeScript file that write at a path inside the project, as far as the source shows.
 
 A relative path is inside the project, because tests run in its folder.
 """

@@ -34,7 +34,7 @@ OTHER_MODE = re.compile("prod(?:uction)?|dev(?:elopment)?|staging|local")
 START_PATHS = (
     "process.execArgv", "import.meta.vitest", "require.main", "process.argv", "process.mainModule", "module.parent",
 )  # fmt: skip
-"""What tells how a program was started. Only the first two say so without a comparison."""
+"""What tells how a program was started. Only the first two tell it without a comparison."""
 START_OBJECTS = ("require.main", "module.parent", "process.mainModule")
 """Modules by which a program was started: what they contain shows the test runner."""
 LISTED_OBJECT = re.compile(
@@ -53,7 +53,7 @@ TERMINALS = re.compile(
 TERMINAL_SIZES = re.compile(r"process\.(?:stdout|stderr)\.(?:columns|rows)")
 """The size of a terminal, undefined without one. Whoever also uses the size does not ask for the terminal."""
 SHOWING_CALLS = ("JSON.stringify", "String", "node:util.inspect", "node:util.format")
-"""Functions that make a text of an object."""
+"""Functions that convert an object to a string."""
 FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")
 FILE_QUESTION = re.compile(r"node:fs\.(?:exists|access|stat|lstat)(?:Sync)?")
 TEST_FOLDER = re.compile(r"(?:\./)?(?:tests?|specs?|__tests__)/?")
@@ -178,7 +178,7 @@ def _is_compared_with_test(node: Node, *, examined: bool) -> bool:
     """Return whether the expression that a node is in, or the cases of its `switch`, mention tests.
 
     Args:
-        examined: Whether it also counts that the text is compared, or a part of it is read, without the name of
+        examined: Whether it also counts that the string is compared, or a part of it is read, without the name of
             another mode. `MODE` may be a variable of the project's own.
     """
     above = _find_expression(node)

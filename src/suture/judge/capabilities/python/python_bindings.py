@@ -18,7 +18,7 @@ from suture.project.python_source.module_names import ModuleNames
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 NAME_PART = re.compile(r"[\w.]{0,40}")
-"""A text of which a name may consist. Other texts say nothing about what a body does."""
+"""A string that may be part of a name. Other strings say nothing about what a body does."""
 
 
 class BoundBodies:
@@ -117,7 +117,7 @@ class BoundBodies:
                 yield copy
 
     def _simplify(self, value: ast.expr, local_names: Collection[str], *, is_copy: bool) -> ast.expr | None:
-        """Return a value if it says which object, or which name, a body deals with; a text as a literal.
+        """Return a value if it says which object, or which name, a body deals with; a string as a literal.
 
         Args:
             is_copy: Whether the value is passed on in a copy. In a recursive function, calls would grow for ever.

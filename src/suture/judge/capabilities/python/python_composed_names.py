@@ -1,8 +1,8 @@
-"""Find the names of special attributes that a Python file composes of texts, such as `f"__{kind}__"`.
+"""Find the names of special attributes that a Python file composes from strings, such as `f"__{kind}__"`.
 
-Rules about names need the whole name. Of a composed one they see the constant parts, and these are enough to tell that
-it is the name of an attribute that leads to other code, or decides about comparisons. Other texts look like such a
-name, too, for example bold text in Markdown. So only a text counts that reaches an attribute.
+Rules about names need the whole name. In a composed one they see the constant parts, and these are enough to tell that
+it is the name of an attribute that leads to other code, or decides about comparisons. Other strings look like such a
+name, too, for example bold text in Markdown. So a string counts only if it is used to reach an attribute.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLASS_MAKERS = ("type", "type.__new__", "types.new_class")
 
 
 class ComposedNames:
-    """The texts of a module that reach an attribute.
+    """The strings of a module that are used to reach an attribute.
 
     Variables are known by their names, in whichever function they are.
     """

@@ -24,7 +24,7 @@ LOSSY_CALLS = frozenset(
 )
 """Functions that may return the same for different values."""
 MIN_WIDE_TOLERANCE = 0.001
-"""Tolerance from which it is no rounding error any more. Chosen by judgement."""
+"""Smallest tolerance that is too wide for rounding errors. Chosen by judgement."""
 RECORD_DECORATORS = ("dataclass", "define", "frozen", "mutable", "attrs", "s")
 """Decorators of `dataclasses` and `attrs` that compare all declared fields."""
 
@@ -61,7 +61,7 @@ def find_dropped_fields(before: str, after: str) -> Iterator[Use]:
                 key=f"{name} fields",
             )
         old, new = _list_compared_fields(old_classes[name], old_names), _list_compared_fields(node, new_names)
-        # A field that the class no longer has is no difference.
+        # A field that the class no longer has does not count as a difference.
         dropped = {field for field in (old or set()) - (new or set()) if _has_field(node, field)}
         if old is not None and new is not None and dropped and new < old:
             field = min(dropped)
@@ -129,7 +129,7 @@ def _hides_fields(
 def _examine_comparison(node: ast.ClassDef, names: ModuleNames) -> tuple[set[str], set[str]]:
     """Return by what an `__eq__`, with the methods that it calls, may make different objects equal, and what else.
 
-    Such are `repr`, `sorted` or `round` of what is compared, a wide tolerance, parts of texts, and alternatives. The
+    Such are `repr`, `sorted` or `round` of what is compared, a wide tolerance, parts of strings, and alternatives. The
     second set has the attributes that are compared as they are.
     """
     methods = {part.name: part for part in node.body if isinstance(part, FUNCTIONS)}
@@ -242,7 +242,7 @@ def _list_classes(tree: ast.Module) -> Mapping[str, ast.ClassDef]:
 
 
 def _list_compared_fields(node: ast.ClassDef, names: ModuleNames) -> set[str] | None:
-    """Return the attributes by which objects of a class are compared; `None` if its text does not say it."""
+    """Return the attributes by which objects of a class are compared; `None` if its source does not show them."""
     methods = {part.name: part for part in node.body if isinstance(part, FUNCTIONS)}
     if "__eq__" in methods:
         return _list_attributes("__eq__", methods, MAX_FOLLOWED_METHODS)

@@ -1,4 +1,4 @@
-"""Find what a Python file has libraries do: read stored objects, run texts, import what is named, list members."""
+"""Find what a Python file has libraries do: read stored objects, run strings, import what is named, list members."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ CONFIG_SETTINGS = ("level", "format", "datefmt", "filename", "maxBytes", "backup
 """Entries of a configuration of logging by which no object is found."""
 CODE_KINDS = ("inspect.isframe", "inspect.iscode", "inspect.istraceback")
 TEXT_RUNNERS = ("timeit.timeit", "timeit.repeat", "timeit.Timer")
-"""Functions that run their first argument if it is a text."""
+"""Functions that run their first argument as code if it is a string."""
 ENTRY_POINTS = ("importlib.metadata.EntryPoint", "importlib_metadata.EntryPoint", "pkg_resources.EntryPoint")
-"""Classes whose objects import what a text names."""
+"""Classes whose objects import what a string names."""
 
 
 def find_stored_objects(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
@@ -59,7 +59,7 @@ def find_stored_objects(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
 
 
 def _runs_text(node: ast.Call, names: ModuleNames) -> bool:
-    """Return whether a call of `timeit` may run a text, and not a function."""
+    """Return whether a call of `timeit` may run a string, and not a function."""
     options = [word.value for word in node.keywords if word.arg in ("stmt", "setup", None)]
     values = [*node.args[:2], *options]
     return any(
@@ -68,7 +68,7 @@ def _runs_text(node: ast.Call, names: ModuleNames) -> bool:
 
 
 def find_library_calls(node: ast.Call, place: Place, names: ModuleNames) -> Iterator[Use]:
-    """Yield a call of a library function that runs a text, or imports what a text names."""
+    """Yield a call of a library function that runs a string as code, or imports what a string names."""
     name, line = names.resolve(node.func), node.lineno
     runs_text = name in TEXT_RUNNERS and _runs_text(node, names)
     if runs_text or name.startswith(ENTRY_POINTS):
@@ -102,9 +102,9 @@ def _lists_own(node: ast.Call, names: ModuleNames) -> bool:
 
 
 def _is_plain_config(node: ast.Call, names: ModuleNames) -> bool:
-    """Return whether a configuration of logging is in the text or imported, and makes nothing of another library.
+    """Return whether a logging configuration is literal or imported, and creates no object of another library.
 
-    Its texts may name any function, which is called with arguments of the configuration.
+    Its strings may name any function, which is called with arguments from the configuration.
     """
     config = node.args[0] if node.args else next((word.value for word in node.keywords), None)
     if isinstance(config, ast.Name) and config.id in names.assigned:
@@ -126,7 +126,7 @@ def _is_plain_entry(key: ast.expr | None, value: ast.expr) -> bool:
 
 
 def _is_plain_text(text: str) -> bool:
-    """Return whether a text of a configuration names no function or object of a library except for `logging`."""
+    """Return whether a string in a configuration names no function or object of a library except for `logging`."""
     name = text.removeprefix("ext://")
     module = name.partition(".")[0]
     is_path = re.fullmatch(r"\w+(?:\.\w+)+", name) is not None

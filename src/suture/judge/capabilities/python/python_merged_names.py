@@ -55,7 +55,7 @@ def _spells_itself(key: str, node: Definition, names: ModuleNames) -> bool:
 
 
 def _uses_class(text: str, name: str) -> bool:
-    """Return whether a text does more with a class than to define, import or catch it."""
+    """Return whether some source does more with a class than define, import or catch it."""
     return re.search(rf"(?<!class )(?<!import )(?<!except )(?<![\"'])\b{name}\b", text) is not None
 
 
@@ -147,7 +147,7 @@ def _is_exception(name: str, scope: Mapping[str, Definition]) -> bool:
 def _find_joined(
     node: Definition, scope: Mapping[str, Definition], before: Mapping[str, Definition]
 ) -> set[str]:
-    """Return the exceptions that were there before, are no kinds of each other, and are all bases of a new class."""
+    """Return the existing exceptions that are all bases of a new class, and of which none is a kind of another."""
     bases = [ast.unparse(base) for base in node.bases] if isinstance(node, ast.ClassDef) else []
     known = [base for base in bases if _is_exception(base, scope) and base in before]
     return {

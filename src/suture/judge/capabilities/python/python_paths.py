@@ -1,7 +1,7 @@
-"""Find calls of a Python file that write at a path inside the project, as far as the path's text shows.
+"""Find calls of a Python file that write at a path inside the project, as far as the source of the path shows.
 
 A relative path is inside the project, because tests run in its folder. A path that is a parameter or an attribute
-is the caller's choice, and no finding.
+is the caller's choice, and not a finding.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _is_in_project(node: ast.expr, names: ModuleNames, depth: int = 0) -> bool:
         return False
     text = names.fold_text(node)
     if text is not None or isinstance(node, ast.Constant):
-        # A text that begins with a placeholder may become any path, and `:memory:` is a database without a file.
+        # A string that begins with a placeholder may become any path, and `:memory:` is a database without a file.
         return (text or "")[:1] not in ("", "/", "~", "\\", "<", "{", "%", ":")
     is_file_name = isinstance(node, ast.Name) and node.id == "__file__"
     is_own_file = is_file_name or (isinstance(node, ast.Attribute) and node.attr == "__file__")

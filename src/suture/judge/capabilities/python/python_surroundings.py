@@ -14,7 +14,7 @@ from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
 
 RUNNER_WORD = re.compile(r"\S*(?:PYTEST|UNITTEST)\S*")
-"""A text that is, or contains, a part of the name of an environment variable of a test runner."""
+"""A string that is, or contains, a part of the name of an environment variable of a test runner."""
 ENVIRONMENT = ("os.environ", "os.environb")
 ENVIRONMENT_METHODS = ("copy", "keys", "items")
 ENVIRONMENT_COPIES = ("dict", "copy.copy", "copy.deepcopy")

@@ -12,7 +12,7 @@ from suture.project.python_source.module_names import ModuleNames
 TEST_MODULE = re.compile(r"(?:.*\.)?(?:test_\w+|\w+_test|conftest)(?:\..*)?|test(?:\..*)?", re.DOTALL)
 """The name of a module of tests, of something in it, or of the standard library's package of tests."""
 TEST_VALUE = re.compile(r".*@example\.(?:com|org|net).*|\.?test_\w+|conftest(?:\.py)?", re.DOTALL)
-"""A text that hardly anything but a test passes on."""
+"""A string that hardly anything but a test passes on."""
 DOUBLE_NAME = re.compile(r"_?(?:fake|mock|stub|dummy|spy|test)s?\w*", re.IGNORECASE)
 """The name, or its beginning, of a class with which tests replace another one, or of its module."""
 IDENTITIES = ("__name__", "__qualname__", "__module__", "__class__")
@@ -32,7 +32,7 @@ def find_test_imports(node: ast.Import | ast.ImportFrom, names: ModuleNames) -> 
 
 
 def find_test_data_uses(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
-    """Yield a comparison of a value with a text that only tests use, or of a class with the name of a test double."""
+    """Yield a comparison of a value with a string that only tests use, or of a class with the name of a test double."""
     if isinstance(node, ast.Call) and names.is_import_call(node):
         text = names.fold_text(node.args[0])
         if text is not None and TEST_MODULE.fullmatch(text):

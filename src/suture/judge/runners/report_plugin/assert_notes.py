@@ -93,7 +93,7 @@ class AssertNotes:
             self._failed.append(caller or test_file)
 
     def _note_passed_assert(self, line: Any, frame: Any) -> None:
-        """Remember that an assertion holds, if its test says so."""
+        """Remember that an assertion holds, if it holds according to its test."""
         while frame is not None and get_file(frame).startswith(PLUGIN_FOLDER):
             frame = frame.f_back
         if type(line) is int and frame is not None and self._is_test(get_file(frame)):

@@ -166,7 +166,7 @@ class CatchingLines:
 
 
 def _find_catching_spans(text: str) -> list[tuple[int, int]]:
-    """Return (first line, last line) of each block in which a failure is no failure of the test yet."""
+    """Return (first line, last line) of each block in which a failure does not fail the test yet."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -210,7 +210,7 @@ def find_replaceable_names(path: str) -> frozenset[str]:
 
 
 def read_text(path: str) -> str:
-    """Return the text of a file; empty if it cannot be read."""
+    """Return the content of a file; empty if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()

@@ -12,7 +12,7 @@ from .plain_values import render_pair, render_value
 from .time_limits import TestTimeout, TimeLimits
 
 MAX_TEXT_CHARS = 4000
-"""Characters of each reported text. Chosen by judgement; not measured."""
+"""Maximum number of characters of each reported string. Chosen by judgement; not measured."""
 MAX_FRAMES = 12
 """Frames of a traceback that are reported, the innermost ones. Chosen by judgement; not measured."""
 MAX_INPUTS = 12
@@ -43,7 +43,7 @@ class FailureFacts:
         self._sides = ()
 
     def extract(self, item: Any, excinfo: Any) -> dict[str, Any]:
-        """Return type and text of an exception, the project's frames in its traceback, and the input."""
+        """Return type and message of an exception, the project's frames in its traceback, and the input."""
         test_file = get_test_file(item)
         text = str(excinfo.value)[:MAX_TEXT_CHARS]
         fact = {"type": excinfo.type.__name__, "text": text, "file": "", "line": None}

@@ -93,7 +93,7 @@ class TestMachinery:
 
     def _import_libraries(self, libraries: Iterable[str]) -> None:
         for name in libraries:
-            with suppress(Exception):  # the test that imports it will say so
+            with suppress(Exception):  # the test that imports it will report that
                 importlib.import_module(name)
 
     def _record_module(self, name: str, module: Any) -> None:

@@ -54,7 +54,7 @@ class Origins:
         return self.is_candidate(file) or self.get_path(file) in self._unchanged
 
     def _look_up(self, file: str) -> bool:
-        if file.startswith("<"):  # compiled from text, which the audit hook reports where it matters
+        if file.startswith("<"):  # compiled from a string, which the audit hook reports where it matters
             return False
         path = make_absolute(file, self._root)
         if path.startswith(self._installed):
@@ -107,7 +107,7 @@ def get_file(frame: Any) -> str:
 def get_library_name(frame: Any) -> str:
     """Return the name of the file of a frame's code, with its folder if it is a package: `logging/__init__.py`.
 
-    Code that was compiled from text has a name such as `<string>`; the import system's own code counts as a file.
+    Code that was compiled from a string has a name such as `<string>`; the import system's own code counts as a file.
     """
     file = get_file(frame)
     folder, _, name = file.rpartition("/")

@@ -9,7 +9,7 @@ MAX_VALUE_CHARS = 1500
 MAX_PLAIN_PARTS = 5000
 """Parts of a value that is written. Chosen by judgement; not measured."""
 MAX_PLAIN_CHARS = 100_000
-"""Characters of all texts in such a value. Chosen by judgement; not measured."""
+"""Maximum number of characters of all strings in a plain value. Chosen by judgement; not measured."""
 LEAD_CHARS = 300
 """Characters before the first difference of two long values that are kept."""
 SCALARS = (str, bytes, int, float, complex, bool, type(None), type(Ellipsis))

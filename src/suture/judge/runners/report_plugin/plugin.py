@@ -306,7 +306,7 @@ def cut_sections(sections: list[Any]) -> None:
 
 
 def find_test_function(item: Any) -> Any:
-    """Return the function that a test runs, as its class or module has it now; `None` if it is no function."""
+    """Return the function that a test runs, as its class or module has it now; `None` if it is not a function."""
     owner = getattr(item, "cls", None) or getattr(item, "module", None)
     name = getattr(item, "originalname", None) or str(getattr(item, "name", ""))
     return getattr(owner, name, None) if owner is not None else None

@@ -1,6 +1,6 @@
 """Recording which functions of the project each test runs, in a run on the task's own files.
 
-It tells later which tests a change of a function can affect. It is no part of a verdict: the records are not signed,
+It tells later which tests a change of a function can affect. It is not part of a verdict: the records are not signed,
 and a test that fails while it is recorded runs again without (see `TestCommand`).
 """
 
@@ -123,7 +123,7 @@ class ReachRecorder:
     def _find_path(self, file: str) -> str:
         """Return the path of the project's code relative to its folder; empty for other code."""
         name = os.path.abspath(file)
-        # Code without a file has a name such as `<string>` or `<frozen os>`, which is no path.
+        # Code without a file has a name such as `<string>` or `<frozen os>`, which is not a path.
         is_other = file.startswith("<") or name.startswith(self._own_folder) or "site-packages" in name
         return name[len(self._root) :] if name.startswith(self._root) and not is_other else ""
 

@@ -44,7 +44,7 @@ def encode(value: Any) -> str:
     """Return a value as JSON.
 
     Raises:
-        TypeError: It is not made of dictionaries, lists, tuples, texts, numbers, booleans and `None`.
+        TypeError: It is not made of dictionaries, lists, tuples, strings, numbers, booleans and `None`.
     """
     if isinstance(value, str):
         return encode_text(value)

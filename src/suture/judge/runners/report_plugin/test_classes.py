@@ -20,7 +20,7 @@ class TestClasses:
     """The classes that test files define, as they are after the collection.
 
     Args:
-        find_file: Returns the file that defines a value, or an empty text.
+        find_file: Returns the file that defines a value, or an empty string.
         is_candidate: Whether a file is the candidate's.
     """
 
@@ -30,10 +30,10 @@ class TestClasses:
         self._by_module = {}  # type: dict[int, list[tuple[Any, list[Any]]]]
 
     def add(self, module: Any, text: str) -> Iterator[tuple[str, str]]:
-        """Remember the classes of a module, and yield (name, file) of each method that its text does not define.
+        """Remember the classes of a module, and yield (name, file) of each method that its source does not define.
 
         Args:
-            text: The text of the module's file.
+            text: The source of the module's file.
         """
         classes = [value for value in list(vars(module).values()) if isinstance(value, type)]
         own = [class_ for class_ in classes if vars(class_).get("__module__") == module.__name__]

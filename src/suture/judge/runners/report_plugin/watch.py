@@ -65,8 +65,8 @@ ACTING_FILES = frozenset((
     "inspect.py", "timeit.py", "cProfile.py", "profile.py", "doctest.py", "code.py", "codeop.py", "trace.py",
     "bdb.py", "pdb.py", "cmd.py", "runpy.py",
 ))  # fmt: skip
-"""Files of the library that hand frames on to their caller, or run text for it. What such a text does itself is
-reported for all files."""
+"""Files of the library that hand frames on to their caller, or run strings for it. What the code in such a string does
+itself is reported for all files."""
 RENDERING_FILES = frozenset(("warnings.py", "traceback.py", "logging/__init__.py", "base_tasks.py"))
 """Files of the library that read frames, and lines of source code, to show them."""
 FUNCTIONS_FOR_CALLERS = frozenset((
@@ -311,7 +311,7 @@ class Watch:
                 if what:
                     self._note(what, file)
             if frame.f_code.co_name == IMPORTING_FUNCTION:
-                return  # the importer does not get the text
+                return  # the importer does not get the source
             is_rendering = get_library_name(frame) in RENDERING_FILES
             is_for_caller = frame.f_code.co_name in FUNCTIONS_FOR_CALLERS
             if (is_rendering and not is_for_caller) or self._origins.is_project(file):
@@ -332,7 +332,7 @@ class Watch:
         return ""
 
     def _report_use_by_test(self, use: str, path: str, frame: Any) -> None:
-        """Report that a test opens or writes, or that the candidate overwrites, a file that is no code."""
+        """Report that a test opens or writes, or that the candidate overwrites, a file that is not code."""
         path = make_absolute(path, getcwd())
         if path.endswith(CODE_SUFFIXES) or not self._origins.holds(path):
             return
@@ -393,7 +393,7 @@ def install_watch(watch: Watch) -> Callable[..., None]:
             if is_intact():
                 watch.handle(event, arguments, get_frame(1), own_codes)
             else:
-                broken.append(True)  # nothing is reported from here on, so the run is no pass
+                broken.append(True)  # nothing is reported from here on, so the run does not pass
         finally:
             inside.discard(get_ident())
 

@@ -38,7 +38,7 @@ class Driver:
         programs: The names of its files in `suture.judge.trials.drivers`.
         build_argv: Takes the Python interpreter, the shell lines and the folder of the driver, and returns the
             command line of the driver.
-        build_job: Takes a candidate, the text of the file that it changes, and the language. Returns the job of
+        build_job: Takes a candidate, the source of the file that it changes, and the language. Returns the job of
             the candidate, or `None` if the driver cannot try it.
         build_common: Takes the project's files, the test files and the shell lines. Returns the part of the
             plan that all jobs share.
@@ -48,8 +48,8 @@ class Driver:
         min_timeout_s: The least timeout of a trial.
         own_runner: The program of the project's own runner, if that runs the tests and stays loaded. Then a
             driver is only used for shell lines that `whole_runners` can parse. Empty if a harness runs them.
-        make_interruptible: Takes the path and the text of a file, and its language. Returns the text with
-            checks in its loops, by which the driver can end them. `None` if the driver has no such means.
+        make_interruptible: Takes the path and the source of a file, and its language. Returns the source with checks in
+            its loops, by which the driver can end them. `None` if the driver has no such means.
         extract_error: Takes what a failing test printed, and returns the error in it.
     """
 

@@ -40,7 +40,7 @@ def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[s
 
 
 def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
-    """Return the job of a candidate: one file with its new text, whose loops can be interrupted."""
+    """Return the job of a candidate: one file with its new source, whose loops can be interrupted."""
     ticks = [
         tick
         for tick in _tick_edits(text, proposal.path, language)

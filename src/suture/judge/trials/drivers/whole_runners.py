@@ -27,7 +27,7 @@ STATUS_ONLY = ("mocha", "tape")
 SHELL_SYNTAX = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
 """Characters by which a shell does more with a line than to split it into words."""
 SHELL_SYNTAX_WITHOUT_GLOBS = re.compile(r"[&|;<>$`()~#\\\n]")
-"""The same for runners that expand file patterns themselves."""
+"""Matches shell syntax that cannot be parsed here, for runners that expand file patterns themselves."""
 GLOB = re.compile(r"(\*\*/|\*\*|\*|\?)")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
 LAUNCHERS = ("npx", "cross-env", "env")
@@ -143,7 +143,7 @@ def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[s
 
 
 def build_job(proposal: Proposal, text: str, language: Language) -> dict[str, Any]:
-    """Return the job of a candidate: one file with its new text."""
+    """Return the job of a candidate: one file with its new source."""
     return {"path": proposal.path, "text": apply_edits(text, proposal.edits)}
 
 

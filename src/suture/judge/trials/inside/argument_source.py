@@ -1,7 +1,7 @@
-"""Read the arguments of a call from their source text, which may make objects of a few standard types.
+"""Read the arguments of a call from their source, which may make objects of a few standard types.
 
-The sandbox, which makes the calls, and Suture's own process, which plans them, read the same text. Nothing is evaluated
-but literals and the constructors listed here; code under test may have written the text.
+The sandbox, which makes the calls, and Suture's own process, which plans them, read the same source. Nothing is
+evaluated but literals and the constructors listed here; code under test may have written the source.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 MEMBER = "enum_member"
-"""The function in a source text that stands for a member of an enumeration."""
+"""The function that stands for a member of an enumeration in source."""
 MAX_SOURCE_CHARS = 1500
 """Characters up to which a value is searched for members of enumerations; longer arguments are not made again."""
 MAX_DEPTH = 10
@@ -34,7 +34,7 @@ READ_FAULTS = (
     RecursionError,
     MemoryError,
 )
-"""What `read_source` raises for a text that it does not accept; the constructors of UUIDs assert, for instance."""
+"""What `read_source` raises for source that it does not accept; the constructors of UUIDs assert, for instance."""
 
 
 class EnumMember:
@@ -65,7 +65,7 @@ class EnumMember:
 
 
 def _make_fraction(numerator: int, denominator: int) -> fractions.Fraction:
-    """Return a fraction of two numbers. A text such as `1e999999999` would use up the memory."""
+    """Return a fraction of two numbers. A string such as `1e999999999` would use up the memory."""
     if type(numerator) is not int or type(denominator) is not int:
         raise TypeError
     return fractions.Fraction(numerator, denominator)
@@ -104,13 +104,13 @@ CONSTRUCTORS: dict[str, Callable[..., Any]] = {
 
 
 def read_source(text: str, find_member: Callable[[EnumMember], Any] | None = None) -> Any:
-    """Return the value of a source text.
+    """Return the value of an expression's source.
 
     Args:
         find_member: Returns the value for a member of an enumeration; without it, the description is the value.
 
     Raises:
-        READ_FAULTS: It is something else than literals and objects of the listed types.
+        READ_FAULTS: It is anything other than literals and objects of the listed types.
     """
     return _read(ast.parse(text.strip(), mode="eval").body, find_member)
 
@@ -150,13 +150,13 @@ def _get_dotted_name(node: ast.expr) -> str:
 
 
 def render_source(value: Any) -> str:
-    """Return the source text of a value: its `repr`, in which members of enumerations are described."""
+    """Return the source of a value: its `repr`, in which members of enumerations are described."""
     text = repr(value)
     return _render(value, text, ()) if "<" in text and len(text) <= MAX_SOURCE_CHARS else text
 
 
 def _render(value: Any, text: str, enclosing: tuple[int, ...]) -> str:
-    """Return the source text of a value.
+    """Return the source of a value.
 
     Args:
         text: Its `repr`.

@@ -235,7 +235,7 @@ def prepare_call(module: Any, text: str, arguments: tuple[Any, ...]) -> tuple[Ca
 def _collect_result(value: Any) -> Any:
     """Return the result of a coroutine, or the items of a generator; any other value as it is."""
     if hasattr(value, "cr_frame"):
-        left = signal.setitimer(signal.ITIMER_PROF, 0)  # the import of asyncio is no time of the call
+        left = signal.setitimer(signal.ITIMER_PROF, 0)  # importing asyncio is not part of the call
         import asyncio
 
         signal.setitimer(signal.ITIMER_PROF, *left)

@@ -189,7 +189,7 @@ class ProjectFiles:
             os.utime(file, ns=self._times[path])
 
     def apply_edits(self, command: dict[str, Any]) -> str:
-        """Return the text of a candidate's file."""
+        """Return the source of a candidate's file."""
         raw = self.texts[command["path"]].encode("utf-8", "surrogatepass")
         for start, end, text in sorted(command["edits"], key=lambda e: (e[0], e[1]), reverse=True):
             raw = raw[:start] + text.encode("utf-8", "surrogatepass") + raw[end:]

@@ -164,7 +164,7 @@ def _last_line(node: Any) -> int:
 
 
 def _cut_window(text: str, begin: int, end: int, headers: list[str]) -> str:
-    """Return some lines of a text at their line numbers, below class headers that replace what is above."""
+    """Return some lines of a file at their line numbers, below class headers that replace what is above."""
     lines = text.split("\n")[begin - 1 : end]
     return "\n" * (begin - 1 - len(headers)) + "\n".join([*headers, *lines]) + "\n"
 

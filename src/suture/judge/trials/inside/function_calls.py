@@ -1,6 +1,6 @@
 """Call functions of a candidate, and write what they answer.
 
-Equal answers are rendered as equal texts, in whichever process they were made.
+Equal answers are rendered as equal strings, in whichever process they were made.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _leave_test_run() -> None:
 def _compare_pairs(returned: list[tuple[int, str, Any]]) -> list[tuple[int, int, bool, bool]]:
     """Return (first, second, has_same_text, is_equal) for each value and a few of the earlier ones.
 
-    Values of built-in classes with equal texts are equal by nature, and count as different.
+    Values of built-in classes with the same `repr` are equal by definition, and count as different.
     """
     return [
         (earlier_number, number, text == earlier_text, _is_equal(value, earlier, text == earlier_text))
@@ -154,7 +154,7 @@ def _render_state(made: Any) -> str:
 
 
 def _has_own_type(value: Any) -> bool:
-    """Return whether a value is a number or a text of a class in the project, other than an enumeration."""
+    """Return whether a value is a number or a string of a class in the project, other than an enumeration."""
     kind = type(value)
     if not isinstance(value, (int, float, complex, str, bytes)) or isinstance(value, enum.Enum):
         return False
@@ -174,20 +174,20 @@ def _describe(fault: BaseException) -> str:
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 HIDDEN_ADDRESS = " at ?"
-"""Replaces an address in the text of an object whose content is not visible."""
+"""Replaces an address in the `repr` of an object whose content is not visible."""
 MAX_CHARS = 4000
 """Characters of one answer. Chosen by judgement; not measured."""
 MAX_DEPTH = 40
 """Levels of a value that are rendered; the walk is recursive."""
 CHECKSUM_CHARS = 16
-"""Characters of the checksum that replaces the end of a long text, so that different long texts differ."""
+"""Characters of the checksum that replaces the end of a long string, so that different long strings differ."""
 
 
 def canonical_repr(value: Any) -> str:
     """Return the `repr` of a value, with the items of sets sorted and plain objects shown by their
     attributes.
 
-    The end of a long text is replaced by a checksum.
+    The end of a long string is replaced by a checksum.
     """
     text = repr(value)
     if "{" in text or " at 0x" in text:
@@ -205,7 +205,7 @@ class _CanonicalText:
         self._numbers: dict[int, int] = {}
 
     def render(self, value: Any, depth: int) -> str:
-        """Return the text of the value, or of a part of it."""
+        """Return the value, or a part of it, as a string."""
         kind = type(value)
         if kind not in (set, frozenset, list, tuple, dict) or not value:
             text = repr(value)

@@ -20,9 +20,9 @@ REPR_FUNCTIONS = frozenset(("_saferepr", "_call_reprcompare", "safe_repr", "_com
 REPR_MODULES = (os.path.join("_pytest", "assertion", "rewrite.py"), os.path.join("unittest", "util.py"))
 """Where pytest and unittest render the values of a failed comparison."""
 MAX_IDLE_LINES = 3000
-"""Lines in a row that ran before; after so many, a frame is no longer traced if shortcuts are allowed."""
+"""Consecutive lines that have run before, after which a frame is no longer traced if shortcuts are allowed."""
 MAX_IDLE_CALLS = 30
-"""Calls of a function in a row that ran no new line; after so many, only some of its calls are traced."""
+"""Consecutive calls of a function that run no new line, after which only some of its calls are traced."""
 TRACED_CALL_INTERVAL = 16
 """Of such a function, one call in this number is traced."""
 
