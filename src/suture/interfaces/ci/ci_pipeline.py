@@ -181,7 +181,7 @@ def get_object(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def get_text(value: object) -> str:
-    """Return a JSON value that is a text; an empty text for any other."""
+    """Return a JSON value that is a string; an empty string for any other."""
     return value if isinstance(value, str) else ""
 
 
@@ -192,7 +192,7 @@ def _actor_name(person: Mapping[str, Any]) -> str:
 
 
 def parse_number(value: object) -> int | None:
-    """Return the number of a pull or merge request; a longer text of digits is none."""
+    """Return the number of a pull or merge request; `None` for a longer string of digits."""
     text = str(value)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
 

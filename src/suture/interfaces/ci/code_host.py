@@ -27,7 +27,7 @@ from suture.interfaces.ci.tuning import (
 from suture.interfaces.narrative.plain_text import escape_line_breaks, escape_unprintable
 
 RequestPrinter = Callable[[str], None]
-"""Shows a request that a dry run does not send; the text may contain untrusted text."""
+"""Shows a request that a dry run does not send; the string may contain untrusted text."""
 DRY_RUN_RESPONSE: Mapping[str, object] = {"sha": "<new sha>", "html_url": "", "web_url": ""}
 """What a dry run takes for the response to a request that it does not send; later requests show it."""
 
@@ -44,7 +44,7 @@ class ChangedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveredChange:
-    """A verified change with the texts for its delivery.
+    """A verified change with the strings for its delivery.
 
     Attributes:
         parent: The commit that it changes.
@@ -243,7 +243,7 @@ def _retry_wait_s(method: str, status: int, headers: Mapping[str, str]) -> float
 
 
 def field_texts(response: Any, key: str) -> list[str]:
-    """Return a text field of each object in a response that should be a list."""
+    """Return a string field of each object in a response that should be a list."""
     entries = response if isinstance(response, list) else []
     return [entry[key] for entry in entries if isinstance(entry, dict) and isinstance(entry.get(key), str)]
 

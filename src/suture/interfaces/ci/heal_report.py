@@ -99,7 +99,7 @@ def write_report_folder(
         folder.mkdir(parents=True, exist_ok=True)
         files = {"report.json": report_text, PATCH: report.diff, **texts}
         # A checkout may contain such names: a hard link or a pipe would redirect the write, a certificate would
-        # be forged. Files are created anew, because mode `x` follows no link.
+        # be forged. Files are created with mode `x`, which follows no link.
         for name in (*files, CERTIFICATE):
             (folder / name).unlink(missing_ok=True)
         for name, text in files.items():

@@ -18,8 +18,8 @@ def refuse_links(folder: Path, checkout: Path) -> None:
         checkout: The folder of the checkout. Links above it are the user's own and are allowed.
 
     Raises:
-        UsageError: The folder, an entry of it, or a folder above it in the checkout is a link, or the folder is
-            no folder.
+        UsageError: The folder, an entry of it, or a folder above it in the checkout is a link, or something else is in
+            its place.
     """
     absolute = Path.cwd() / folder
     link = _find_link(absolute, checkout)
@@ -37,7 +37,7 @@ def refuse_links(folder: Path, checkout: Path) -> None:
 
 
 def refuse_linked_file(path: Path, checkout: Path) -> None:
-    """Refuse a file for a report that a link in a checkout would redirect, or that is no regular file.
+    """Refuse a file for a report that a link in a checkout would redirect, or that is not a regular file.
 
     Raises:
         UsageError: The file or a folder above it in the checkout is a link, or something else is in its place.
@@ -84,7 +84,7 @@ def write_report_file(path: Path, text: str, checkout: Path) -> None:
 
 def write_step_outputs(outputs: Mapping[str, str], summary: str, environ: Mapping[str, str]) -> None:
     """Append a step's outputs and its summary to the files that GitHub names; without such files do nothing."""
-    # The word after `<<` ends a text of several lines; nobody can write it into the text beforehand.
+    # The word after `<<` ends a multi-line value. It is random, so that nobody can put it into the value in advance.
     word = secrets.token_hex(16)
     lines = "".join(
         f"{name}<<{word}\n{text.rstrip()}\n{word}\n" if "\n" in text else f"{name}={text}\n"

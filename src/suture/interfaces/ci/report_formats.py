@@ -112,7 +112,7 @@ def _artifact_location(path: str) -> dict[str, str]:
 
 
 def sarif_text(text: str) -> str:
-    """Return text of limited length without unprintable characters."""
+    """Return a string cut to a limited length, without unprintable characters."""
     return escape_unprintable(text)[:MAX_TEXT_CHARS]
 
 
@@ -188,5 +188,5 @@ def _heal_case(report: HealReport) -> ElementTree.Element:
 
 
 def xml_text(text: str) -> str:
-    """Return text of limited length that XML can hold."""
+    """Return a string cut to a limited length, with only characters that XML can hold."""
     return NOT_XML.sub("?", escape_unprintable(text))[:MAX_TEXT_CHARS]

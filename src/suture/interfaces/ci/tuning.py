@@ -49,6 +49,6 @@ MAX_FIXED_TESTS = 10
 MAX_RESULTS = 1000
 """Results in a SARIF log, and findings in JUnit XML."""
 MAX_TEXT_CHARS = 2000
-"""Length of one text in a SARIF log or in JUnit XML."""
+"""Maximum length, in characters, of one string in a SARIF log or in JUnit XML."""
 MAX_REPORT_BYTES = 16 * 2**20
 """The largest report of a heal that is read; it names each test."""

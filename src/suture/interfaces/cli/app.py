@@ -164,7 +164,7 @@ class SutureGroup(TyperGroup):
             return super().invoke(ctx)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the commands that most people need with their texts, and the names of the others."""
+        """Write the commands that most people need with their descriptions, and the names of the others."""
         texts = {name: text for commands in SECTIONS.values() for name, (text, _) in commands.items()}
         with formatter.section("Commands"):
             formatter.write_dl([(name.ljust(9), texts[name]) for name in MAIN_COMMANDS])

@@ -247,7 +247,7 @@ async def _execute_judge(job: Job, settings: Settings, flags: Mapping[str, objec
 async def _judge_in_time(
     project: Path, request: Mapping[str, Any], settings: Settings, certificate: Path | None
 ) -> tuple[dict[str, Any], int]:
-    """Return a judgement as JSON values, with the text of its certificate if there is a file for it, and the exit code.
+    """Return the exit code, and a judgement as JSON values with its certificate's content if there is a file for it.
 
     Raises:
         BudgetExceeded: It was not done after `budget.seconds`.

@@ -42,7 +42,7 @@ def find_allowed_folder(path: str, roots: Iterable[str | Path]) -> Path | None:
 
 
 def is_missing_folder(path: str, roots: Iterable[str | Path]) -> bool:
-    """Return whether a path below an allowed root is no folder."""
+    """Return whether a path below an allowed root is not a folder."""
     try:
         folder = Path(path).resolve()
         is_allowed = any(folder.is_relative_to(Path(root).expanduser().resolve()) for root in roots)

@@ -48,7 +48,7 @@ def certificate_summary_lines(
 def _test_strength(certificate: kinds.CertificateWritten, *, detailed: bool) -> str:
     """Return how much of the change the tests run, and how many mutants (deliberate mistakes) of it they detect.
 
-    The text is empty if nothing was to run: there are no tests, or the change only removes lines.
+    The string is empty if there was nothing to run: there are no tests, or the change only removes lines.
     """
     if not certificate.mutants and (
         certificate.coverage_unmeasured == "no_tests"

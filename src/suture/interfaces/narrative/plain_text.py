@@ -13,7 +13,7 @@ _LABEL_WORDS = {
 }
 """Technical words in a candidate's label, and what a reader sees instead."""
 MAX_TEXT_CHARS = 4000
-"""Length of one text in an editor or a notebook. Chosen by judgement; not measured."""
+"""Maximum length, in characters, of one message in an editor or a notebook. Chosen by judgement; not measured."""
 MARKDOWN_SYNTAX = re.compile(r"([\\`*<\[\]])")
 """The characters that start a link, an image, HTML, code or emphasis in Markdown."""
 
@@ -37,7 +37,7 @@ def _escape_line(line: str) -> str:
 def escape_line_breaks(text: str) -> str:
     r"""Return the text as one line; each line feed becomes a visible `\n`.
 
-    Otherwise text of others could start a new line that looks like one of Suture's messages.
+    Otherwise untrusted text could start a new line that looks like one of Suture's messages.
     """
     return text.replace("\n", "\\n")
 

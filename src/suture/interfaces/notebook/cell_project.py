@@ -34,7 +34,7 @@ class CellProject:
     header: str
 
     def restore_cell(self, code: str) -> str:
-        """Return the text of a cell with repaired code: each assert at its place, or at the end."""
+        """Return the source of a cell with repaired code: each assert at its place, or at the end."""
         text, unplaced = code.removeprefix(self.header), []
         for number, source in enumerate(self.asserts, 1):
             placeholder = ASSERT_PLACEHOLDER.format(number)
@@ -49,7 +49,7 @@ def make_cell_project(source: str, names: Mapping[str, object]) -> CellProject:
     """Return a cell as a project.
 
     Args:
-        source: The cell's text.
+        source: The cell's source.
         names: The names that the notebook's earlier cells have defined, with their values.
 
     Raises:
@@ -111,7 +111,7 @@ def _test_sources(
 
 
 def _defined_and_used_names(source: str) -> tuple[set[str], set[str]]:
-    """Return the names that a text defines at module level, and the module-level names that it uses."""
+    """Return the names that some source defines at module level, and the module-level names that it uses."""
     module = symtable.symtable(source, "cell", "exec")
     defined = {
         symbol.get_name() for symbol in module.get_symbols() if symbol.is_assigned() or symbol.is_imported()

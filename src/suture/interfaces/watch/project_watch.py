@@ -71,7 +71,7 @@ async def watch_project(
 ) -> AsyncGenerator[WatchEvent[T], None]:
     """Start a run for a project, and again after each change, forever.
 
-    Only changed content of files that `take_snapshot` includes counts. Saving the same text does not count,
+    Only changed content of files that `take_snapshot` includes counts. Saving the same content does not count,
     and neither do caches and files that git ignores.
 
     Args:

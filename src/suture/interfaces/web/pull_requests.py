@@ -83,8 +83,8 @@ def prepare_pull_request(run: str, settings: Settings) -> PreparedPullRequest | 
 
     Raises:
         RequestRefused: A gate refuses the change, or the commit has a pull request with another change.
-        UsageError: The run is somebody else's, its project is no checkout from GitHub, or the commit there is not
-            what the run has repaired.
+        UsageError: The run is somebody else's, its project is not a checkout from GitHub, or the commit there is not
+            the one that the run repaired.
         PrerequisiteError: The server has no token, or the token lacks permission.
         CodeHostError: GitHub refuses or does not respond.
     """

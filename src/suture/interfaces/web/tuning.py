@@ -15,7 +15,7 @@ SHUTDOWN_TIMEOUT_S = 5
 HEAD_TIMEOUT_S = 30.0
 """Seconds that a client may take to send the head of a request, before its connection is closed."""
 SHORT_HEAD_TIMEOUT_S = 2.0
-"""The same while no descriptors are left for other clients."""
+"""Seconds in which a client must have sent its request head, while no descriptors are left for other clients."""
 BODY_TIMEOUT_S = 600.0
 """Seconds that a client may take to send a body, such as an archive over a slow line."""
 EXHAUSTION_PERIOD_S = 60.0

@@ -26,7 +26,7 @@ MIN_TITLE_CHARS = 28
 """With the other columns at their usual width, a row without its folder then fits into 80 columns."""
 MAX_TITLE_CHARS = 80
 MAX_FOLDER_CHARS = 20
-"""The same for a wide terminal, and for a pipe. These two are chosen by judgement."""
+"""Maximum number of characters of a title, and of a folder's name. Both limits are chosen by judgement."""
 COLUMN_GAP = 2
 SHORT_ID_CHARS = 6
 USUAL_BEGINNING = re.compile(
@@ -101,7 +101,7 @@ def history(
 
 
 def parse_since(day: str) -> float | None:
-    """Return the start of a day in seconds since the epoch, or `None` for an empty text."""
+    """Return the start of a day in seconds since the epoch, or `None` for an empty string."""
     if not day:
         return None
     if day[:-1].isdecimal() and day.endswith("d"):

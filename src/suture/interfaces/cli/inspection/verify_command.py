@@ -131,7 +131,7 @@ def _print_confirmed(certificate: JudgementCertificate) -> None:
 
 
 def _print_claims(claims: Mapping[str, str]) -> None:
-    """Print what stands in a certificate and no replay can confirm; nothing for empty texts."""
+    """Print the claims of a certificate that no replay can confirm; nothing for empty claims."""
     print_text_line("The certificate only claims what follows; running the tests again cannot confirm it:")
     for name, value in claims.items():
         if value:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_TASK_BYTES = 2**20
 """The largest task file. Chosen by judgement; not measured."""
 MAX_FILE_NAME_CHARS = 250
-"""A longer task is no file's name: Linux allows 255 bytes."""
+"""A longer task cannot be a file name: Linux allows 255 bytes."""
 PROJECT_EXAMPLES = {
     "cli_tool": ("$ todo add milk", "added milk"),
     "web_app": ('POST /books {"title": "Emma"} -> 201',),

@@ -45,7 +45,7 @@ USUAL_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "judge": ("--base", "--patch", "--staged", "--test", "--explain"),
     "run": ("--test", "--apply", "--into", "--project", "--model"),
 }
-"""The options that come first, for commands with so many that a reader would look for them."""
+"""The options that are listed first, for commands with so many options that a reader would search for these."""
 
 
 class CommandWithExamples(TyperCommand):

@@ -41,7 +41,7 @@ def handle_errors(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             fault: BaseException = Cancelled("cancelled")
         except OSError as raised:
-            # Users can pass any text as a path; a name that is too long for a file is a usage error.
+            # Users can pass any string as a path; a name that is too long for a file is a usage error.
             too_long = raised.errno == errno.ENAMETOOLONG
             fault = UsageError(f"the file name {raised.filename!r:.200} is too long") if too_long else raised
         except Exception as raised:
@@ -133,7 +133,7 @@ def _usage_hint(fault: SutureError) -> str:
 
 
 def collapse_whitespace(text: str) -> str:
-    """Return text with every run of whitespace replaced by one blank."""
+    """Return a string with every run of whitespace replaced by one blank."""
     return " ".join(text.split())
 
 

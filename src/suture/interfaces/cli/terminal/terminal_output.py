@@ -1,4 +1,4 @@
-"""Write to the terminal, and prevent text of others from controlling it."""
+"""Write to the terminal, and prevent untrusted text from controlling it."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def print_note(text: str, *, style: str | None = None) -> None:
 def show_activity(text: str) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows on stderr what the program is busy with.
 
-    On a terminal it is one line, at first `text`, that moves and is erased in the end. Elsewhere, each text is a line.
+    On a terminal it is one animated line, at first `text`, that is erased at the end. Otherwise each message is a line.
     """
     if not sys.stderr.isatty():
         yield print_note
@@ -201,7 +201,7 @@ def format_table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def stdout_columns() -> int | None:
-    """Return the width of the terminal, or `None` if stdout is none."""
+    """Return the width of the terminal, or `None` if stdout is not a terminal."""
     return make_console().width if sys.stdout.isatty() else None
 
 

@@ -13,7 +13,7 @@ MAX_OFFERED_RUNS = 50
 
 
 def complete_run(incomplete: str) -> list[str]:
-    """Return the newest runs whose id starts with a text."""
+    """Return the newest runs whose id starts with what was typed."""
     from suture.core.ledger import stamp_ledgers
     from suture.core.settings import load_settings
 
@@ -26,7 +26,7 @@ def complete_run(incomplete: str) -> list[str]:
 
 
 def complete_recipe(incomplete: str) -> list[str]:
-    """Return the recipes of Suture and of installed packages whose name starts with a text."""
+    """Return the recipes of Suture and of installed packages whose name starts with what was typed."""
     from suture.core.plugins import plugin_names
 
     # `suture.loop` lists them, too, but takes a second to import.

@@ -134,7 +134,7 @@ class SutureLanguageServer(LanguageServer):
         return edit if supports_versions else without_versions(edit)
 
     def count_units(self, text: str) -> int:
-        """Return a text's length in the client's character units."""
+        """Return a string's length in the client's character units."""
         return int(self.workspace.position_codec.client_num_units(text))
 
     def show_message(self, message: str, kind: types.MessageType = types.MessageType.Info) -> None:
@@ -289,7 +289,7 @@ def without_versions(edit: types.WorkspaceEdit) -> types.WorkspaceEdit:
 
 
 def _line_edits(old: str, new: str, count_units: Callable[[str], int]) -> Iterator[types.TextEdit]:
-    """Yield the edits between two texts in whole lines, keeping the document's line ends."""
+    """Yield the whole-line edits between two versions of a document, keeping its line ends."""
     line_end = "\r\n" if "\r\n" in old else "\n"
     before, after = PROTOCOL_LINE.findall(_normalized(old)), PROTOCOL_LINE.findall(new)
     lacks_final_line_end = bool(before) and not before[-1].endswith("\n")

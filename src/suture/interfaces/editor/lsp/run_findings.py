@@ -234,7 +234,7 @@ def make_diagnostics(
 ) -> Mapping[str, list[types.Diagnostic]]:
     """Return URI of a file -> the diagnostics in it: one for each failing test, at its most suspicious line.
 
-    `count_units` returns a text's length in the client's character units.
+    `count_units` returns a string's length in the client's character units.
     """
     diagnostics_by_uri: dict[str, list[types.Diagnostic]] = {}
     for failing in findings.failing:
@@ -273,7 +273,7 @@ def make_code_actions(
     """Return the actions for the failing tests that are shown in a range.
 
     Args:
-        count_units: Returns a text's length in the client's character units.
+        count_units: Returns a string's length in the client's character units.
         asks_model: Whether a model is configured, which could heal what the search did not.
     """
     diagnostics = make_diagnostics(findings, count_units).get(params.text_document.uri, [])
