@@ -10,8 +10,8 @@ import pytest
 from interfaces.cli.conftest import Suture
 from suture.api import DistinguishingInput
 from suture.core.ledger.kinds import ComparedChange
-from suture.interfaces.cli.repair.review_command import ask_right_repair, difference_lines
-from suture.interfaces.narrative.rival_text import MAX_RIVAL_CODE_LINES
+from suture.interfaces.cli.repair.review_command import ask_right_repair
+from suture.interfaces.narrative.rival_text import MAX_RIVAL_CODE_LINES, difference_lines
 
 DIFFERENCE = DistinguishingInput(
     call="joined(3, 2)",

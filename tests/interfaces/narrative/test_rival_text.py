@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from project_runs import add_healed_run
+from suture.api import Review
 from suture.core.ledger import Event, Ledger, RunFolder, kinds, load_result
 from suture.core.ledger.event import encode_payload
 from suture.core.ledger.kinds import Choice
+from suture.core.records import Task
 from suture.interfaces.narrative.event_text import render_payload
+from suture.interfaces.narrative.review_text import review_as_json, review_as_text
 from suture.interfaces.narrative.rival_text import (
     MAX_RIVAL_CODE_LINES,
     answer_lines,
@@ -115,3 +118,31 @@ def test_the_option_to_be_asked_is_not_suggested_after_the_question(tmp_path: Pa
 )
 def test_an_answer_is_repeated_as_the_value_that_was_chosen(choice: Choice, text: str) -> None:
     assert render_payload(kinds.UserAnswered(call="f(0)", answers=("1", "1.5"), choice=choice)) == text
+
+
+def test_a_question_outside_the_terminal_shows_the_two_changes() -> None:
+    review = Review(
+        run_id="run-1",
+        key="k",
+        stage="distinguish",
+        moves=(),
+        candidate=None,
+        verdict=None,
+        diagnosis=None,
+        diff="",
+        task=Task(statement="s"),
+        difference=kinds.DistinguishingInput(
+            call="f(0)", answers={"a": "1", "b": "2"}, answers_by_repair=("1", "2")
+        ),
+        changes=UNDETERMINED.changes,
+    )
+    assert review_as_text(review).splitlines()[1:] == [
+        "",
+        "  first: 1",
+        "     return (a + b) / 3",
+        "  second: 2",
+        "     return (a + c) / 2",
+        "  both add:",
+        "     x = 2",
+    ]
+    assert [change["label"] for change in review_as_json(review)["changes"]] == ["(a + b) / 3", "(a + c) / 2"]

@@ -177,6 +177,10 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     if result.outcome == "not_healed" and (ran := last_payload(events, kinds.ProposerRan)) is not None:
         yield f"Your program ran {format_count(ran.turn, 'time')}. Its output: suture show {folder.id}"
         return
+    chosen = last_payload(events, kinds.RepairChosen)
+    if result.outcome == "not_healed" and chosen is not None and chosen.by == "person":
+        yield "Nothing was applied: the change that you chose does not pass."
+        return
     if not result.ok and (hint := deselection_hint(events)):
         yield hint
         return

@@ -55,7 +55,11 @@ def render_ending_reason(reason: Reason) -> str:
 
 def review_as_text(review: Review) -> str:
     """Return a question with the facts needed to answer it; a long text is cut and says where the rest is."""
+    from suture.interfaces.narrative.rival_text import difference_lines  # the help page imports this module
+
     paragraphs = [f"Suture run {review.run_id} asks: {render_review_question(review)}"]
+    if review.difference is not None:
+        paragraphs.append("\n".join(difference_lines(review.difference, review.changes, ("first", "second"))))
     if review.diagnosis is not None:
         paragraphs.append(f"Diagnosis: {review.diagnosis.root_cause}")
     paragraphs += ["\n".join(example_lines(review.examples))] if review.examples else []
@@ -77,6 +81,7 @@ def review_as_json(review: Review) -> dict[str, Any]:
         "stage": review.stage,
         "question": render_review_question(review),
         "difference": encode_record(review.difference) if review.difference else None,
+        "changes": [encode_record(change) for change in review.changes],
         "examples": [encode_record(example) for example in review.examples],
         "moves": [
             {**encode_record(move), "reason": render_reason(move.reason) if move.reason else ""}

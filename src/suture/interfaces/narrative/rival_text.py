@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from suture.core.ledger import RunFolder, kinds, last_payload, read_ledger, select_events
 from suture.core.records import Result
@@ -88,6 +89,25 @@ def answer_lines(call: kinds.ComparedCall) -> Iterator[str]:
     for answer, names in numbers.items():
         now = "now and " if answer == call.before else ""
         yield f"  {now}with {_join(names)}: {answer}"
+
+
+def difference_lines(
+    difference: kinds.DistinguishingInput,
+    changes: Sequence[kinds.ComparedChange],
+    names: tuple[str, str] = ("1", "2"),
+) -> Iterator[str]:
+    """Yield what two repairs answer, each with the code that only it adds, then the code that both add.
+
+    Args:
+        names: How the two repairs are called, as in the possible answers to the question which of them is right.
+    """
+    shared, own_by_change = split_added_lines(changes)
+    for name, answer, own in zip_longest(names, difference.answer_pair, own_by_change, fillvalue=()):
+        yield f"  {name}: {answer}"
+        yield from (f"     {line}" for line in own)
+    if shared:
+        yield "  both add:"
+        yield from (f"     {line}" for line in shared)
 
 
 def _join(names: Sequence[str]) -> str:

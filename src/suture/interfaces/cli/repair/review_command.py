@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
@@ -87,6 +86,8 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
     if question.difference is None:
         lines += [*_context_lines(question), *example_lines(question.examples)]
     else:
+        from suture.interfaces.narrative.rival_text import difference_lines
+
         lines += difference_lines(question.difference, question.changes)
     print_text(join_lines(lines) + f"\n{question.diff}")
     for line in answer_instructions(question.run_id, question.stage):
@@ -179,7 +180,7 @@ async def _settle_differing_results(
 
 
 def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:
-    """Let the person edit a file; return its path and new text, or nothing if there is no new text."""
+    """Let the person edit a file; return its path and new content, or nothing if the content is unchanged."""
     editable = question.editable
     # The files of the candidate come first in `editable`.
     has_obvious_file = len(editable) <= 1 or (question.candidate and len(question.candidate.files) == 1)
@@ -274,8 +275,10 @@ async def ask_right_repair(
 ) -> Choice | Literal["unsure"] | None:
     """Show an input with two answers and wait for the number of the right one; `None` if the person answers later.
 
-    `read` returns the next typed line, or `None` at the end of input, which is no answer.
+    `read` returns the next typed line, or `None` at the end of input, which is not an answer.
     """
+    from suture.interfaces.narrative.rival_text import difference_lines
+
     print_note(f"Two repairs pass all tests. For {difference.call} they return:")
     for line in difference_lines(difference, changes):
         print_note(line)
@@ -289,23 +292,8 @@ async def ask_right_repair(
             return ANSWER_BY_KEY[answer]
 
 
-def difference_lines(difference: DistinguishingInput, changes: Sequence[ComparedChange]) -> Iterator[str]:
-    """Yield what two repairs answer, each with the code that only it adds, then the code that both add."""
-    from suture.interfaces.narrative.rival_text import split_added_lines
-
-    shared, own_by_change = split_added_lines(changes)
-    for number, (answer, own) in enumerate(
-        zip_longest(difference.answer_pair, own_by_change, fillvalue=()), 1
-    ):
-        yield f"  {number}: {answer}"
-        yield from (f"     {line}" for line in own)
-    if shared:
-        yield "  both add:"
-        yield from (f"     {line}" for line in shared)
-
-
 def edit_text(text: str, path: str) -> str | None:
-    """Return the new text from the person's editor, or `None` if it is unchanged or the editor failed.
+    """Return the edited string from the person's editor, or `None` if it is unchanged or the editor failed.
 
     The editor derives the language from the name of the file at `path`.
     """

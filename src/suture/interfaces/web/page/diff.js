@@ -7,6 +7,11 @@ const MAX_ROWS = 3000;
 const NO_END = "\u0000"; // marks a last line without a line end; no diff contains this character
 const NARROW = "(max-width: 1099px)";
 
+// Returns the lines that a unified diff removes and adds, as text.
+export function changedLines(diff) {
+  return diff.split("\n").filter((line) => /^[-+](?![-+])/.test(line)).join("\n");
+}
+
 // Returns the files of a unified diff, each with rows of [old number, old text, new number, new text].
 export function filesOf(diff) {
   const files = [];

@@ -1,8 +1,8 @@
 // What a run asks: the run's question, the facts needed to answer it, and the possible answers.
 
 import { post } from "./api.js";
-import { button, el, fault, field, fill, note } from "./dom.js";
-import { diffView } from "./diff.js";
+import { button, el, fault, field, fill, note, table } from "./dom.js";
+import { changedLines, diffView } from "./diff.js";
 import { factView } from "./panel.js";
 
 // The answer counts at once: the question disappears, and comes back only if the server refuses the answer.
@@ -22,7 +22,7 @@ export function questionView(question, state, answered) {
   };
   const press = (label, give, kind = "") => button(label, () => answer(give(), label), { class: kind });
   const may = ["reviewer", "admin"].includes(state.caller.role);
-  const answers = !may ? note("Answering requires the role reviewer.") : question.difference ? chosen(question.difference, press) : question.examples?.length ? confirmed(question, press) : decided(question, press);
+  const answers = !may ? note("Answering requires the role reviewer.") : question.difference ? chosen(question, press) : question.examples?.length ? confirmed(question, press) : decided(question, press);
   fill(asked,
     el("h2", {}, question.question),
     question.moves.length ? el("p", { class: "hint" }, [...new Set(question.moves.map((move) => move.reason).filter(Boolean))].join("; ")) : null,
@@ -33,9 +33,11 @@ export function questionView(question, state, answered) {
   return el("section", { class: "asked", "aria-label": "Question" }, asked, status);
 }
 
-function chosen(difference, press) {
+// Two repairs with their results. A label is shown for a repair whose diff is not recorded.
+function chosen({ difference, changes }, press) {
   const [first, second] = Object.entries(difference.answers);
-  return el("div", {}, el("p", {}, "Two repairs pass all tests but behave differently. Which result is right for ", el("code", {}, difference.call), "?"),
+  return el("div", {}, el("p", {}, "Two repairs pass all tests but behave differently."),
+    table("The two repairs", ["", "change", "result"], [first, second].map(([label, answer], number) => [number ? "second" : "first", el("pre", {}, changedLines(changes[number]?.diff ?? "") || label), el("code", {}, answer)]), { class: "untitled" }),
     el("div", { class: "row" },
       press(`First: ${first?.[1] ?? ""}`, () => ({ choice: "first" }), "main"), press(`Second: ${second?.[1] ?? ""}`, () => ({ choice: "second" }), "main"),
       press("Neither", () => ({ choice: "neither" })), press("I don't know", () => ({ choice: "unsure" }))));

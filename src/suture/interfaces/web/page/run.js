@@ -4,7 +4,7 @@ import { follow, get, post, Problem, text } from "./api.js";
 import { age, announce, button, code, download, duration, el, fault, fill, note, outside, projectName, table } from "./dom.js";
 import { candidatesPanel, testsPanel } from "./candidates.js";
 import { certificatePanel } from "./certificate.js";
-import { diffView, filesOf, isNew, textOf } from "./diff.js";
+import { changedLines, diffView, filesOf, isNew, textOf } from "./diff.js";
 import { graphPanel } from "./graph.js";
 import { LEARNED, learningPanel } from "./learning.js";
 import { liveView } from "./live.js";
@@ -220,10 +220,9 @@ async function openFork(state, slot) {
 function rivalChanges(undetermined, applyRival) {
   if (!undetermined || undetermined.changes.length < 2) return null;
   const { changes, calls } = undetermined;
-  const lines = (diff) => diff.split("\n").filter((line) => /^[-+](?![-+])/.test(line)).join("\n");
   return [el("h2", {}, "Which change is right?"),
     el("p", { class: "hint" }, calls.length ? "The first one is the result. A test for one of these calls would decide." : "The first one is the result. A test that only one of them passes would decide."),
     applyRival ? el("p", { class: "hint" }, "Another change is verified like the first one before it is applied.") : null,
     table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
-      changes.map((change, number) => [[el("pre", {}, lines(change.diff) || change.label), applyRival && number ? el("p", {}, button("Apply this one", applyRival(number + 1))) : null], ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" })];
+      changes.map((change, number) => [[el("pre", {}, changedLines(change.diff) || change.label), applyRival && number ? el("p", {}, button("Apply this one", applyRival(number + 1))) : null], ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" })];
 }
