@@ -193,8 +193,8 @@ async def fork_from_iteration(
             source=load_successful_replies(recorded.folder),
             or_live=True,
             origin=origin,
-            # `asks_user` stays off: of two differing repairs a fork takes the likeliest without asking.
-            # The reason is not recorded.
+            # `asks_user` stays off: of two differing repairs, a fork takes the likelier one without asking. By
+            # judgement.
             on_review=on_review,
         )
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
