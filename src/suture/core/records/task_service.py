@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
+
+from suture.core.dataclass import dataclass
 
 KNOWN_SERVICES = {"postgresql": 5432, "redis": 6379}
 """Service that Suture can start by itself -> the port on which it listens by default."""
