@@ -41,7 +41,7 @@ MAX_PROJECT_FILES = 40
 MAX_SAMPLE_LINES = 4
 """Lines of sample data that a prompt shows: the header and a few rows. Chosen by judgement; not measured."""
 MAX_SAMPLE_LINE_CHARS = 200
-"""Length of such a line. Chosen by judgement; not measured."""
+"""Maximum characters of a line of sample data. Chosen by judgement; not measured."""
 
 # Tools
 MAX_TOOL_CODE_CHARS = 4000
@@ -95,7 +95,7 @@ HELPER_SHARE_DIVISOR = 4
 """A helper gets the remaining reply tokens divided by this number, because a small model may ramble until its
 limit. It is not asked where that is below `MIN_REPLY_TOKENS`."""
 MAX_PROMPT_RETRIES = 2
-"""How often a prompt that a provider calls too long is shortened, by a third each time."""
+"""Maximum number of times that a prompt which a provider rejects as too long is shortened, by a third each time."""
 FUNCTION_BODY_TOKENS = 512
 """Reply limit where only the rest of a function is missing: about eight times what most take. A longer reply
 that does not repeat itself is continued."""
@@ -112,7 +112,7 @@ MIN_RETRY_GAIN = 1.5
 MAX_ROLE_FAILURES = 2
 """Failures after which a helping role is not asked again in a run."""
 MAX_ROLE_CALLS = 2
-"""How often a question is asked until its reply can be used."""
+"""Maximum number of times that a question is asked until its reply can be used."""
 
 # What a prompt shows of the code
 MAX_WHOLE_FILE_CHARS = 6000
@@ -120,7 +120,8 @@ MAX_WHOLE_FILE_CHARS = 6000
 MAX_EXCERPT_CHARS = 4000
 """About 1,200 tokens of code for a small model, beside the task and what fails."""
 MAX_EXCERPT_FUNCTION_CHARS = 3000
-"""Of a longer function, only the surroundings of the suspicious line are shown."""
+"""Maximum characters of a function that is shown whole; of a longer one, only the surroundings of the suspicious
+line."""
 SURROUNDING_LINES = 15
 """Lines before and after a suspicious line."""
 MAX_SELECTED_CHARS = 12_000
@@ -142,7 +143,7 @@ MIN_SCORE_SHARE = 0.5
 MAX_UNUSABLE_REPLIES = 4
 """Replies in a row that bring nothing, after which the turn ends."""
 MAX_LOST_REPLIES = 2
-"""Replies in a row that may be lost on their way after a patch: the same question is asked again, because a new
+"""Consecutive replies that may be lost on their way after a patch: the same question is asked again, because a new
 conversation would know nothing of the patch. Chosen by judgement; not measured."""
 LOST_REPLY_STRIDE = 1000
 """Between the index of a question and that of its repetition; a run has fewer conversations."""

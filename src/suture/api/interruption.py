@@ -20,10 +20,10 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 RESPONSE_TIMEOUT_S = 1.0
-"""How long the event loop may not respond after it was asked to stop."""
+"""Seconds that the event loop may fail to respond after it was asked to stop."""
 CLEANUP_TIMEOUT_S = 5.0
-"""How long the event loop may not respond after an interruption: files are closed then, and the end is recorded.
-Both times are chosen by judgement; not measured."""
+"""Seconds that the event loop may fail to respond after an interruption, while files are closed and the end is
+recorded. Both times are chosen by judgement; not measured."""
 
 
 def _is_in_event_loop() -> bool:

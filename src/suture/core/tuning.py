@@ -44,4 +44,4 @@ MAX_REFERENCED_BYTES = 16 * 2**20
 """Total size of a file or folder that a project's settings name. The user should review it before trusting
 the project, and nobody can review more."""
 MAX_REFERENCED_FILES = 1000
-"""Files in such a folder, for the same reason."""
+"""Maximum number of files in a folder that a project's settings name, for the same reason."""

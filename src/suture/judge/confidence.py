@@ -18,9 +18,9 @@ from suture.core.records import Check, CheckOutcome, Evidence, Provenance, Verdi
 COEFFICIENTS = (-0.42, 1.22, 1.2, 0.6)
 """The intercept, and one coefficient per feature in the order of `confidence_features`, in log odds."""
 DEFAULT_MUTATION_SCORE = 0.9
-"""Used if there is no mutation score: about the mean of the fitted results."""
+"""Mutation score that is assumed if none was measured: about the mean of the fitted results."""
 DEFAULT_RIVALS = 1
-"""Used if no search compared any rivals. That one is assumed then, and not none, is by judgement."""
+"""Number of rivals that is assumed if no search compared any. That it is one, and not zero, is by judgement."""
 MAX_FIXED_WITH_RIVALS = 2.0
 """Limit of the weight of fixed checks if there are rivals. Rivals pass these checks too, so the checks show the
 faulty place and not which change of it is right. Chosen on 15 results with rivals (docs/results.md)."""
@@ -40,7 +40,8 @@ WEIGHTS: dict[Provenance, float] = {
 }
 """Weight of one passing check, by who wrote it. A hidden check weighs nothing: it must not occur here."""
 MIN_DOUBT: dict[Evidence, float] = {"split": 0.02, "nonce": 0.05, "report": 0.15, "exit_status": 0.25}
-"""What each kind of evidence cannot rule out, however many checks pass (see docs/verdicts.md)."""
+"""Probability of wrong code that a kind of evidence cannot rule out, however many checks pass (see
+docs/verdicts.md)."""
 WARNING_DOUBT_FACTOR = 1.5
 """How many times more doubt there is about a change that may game the tests."""
 MAX_CAPABILITY_CONFIDENCE = 0.5

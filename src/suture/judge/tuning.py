@@ -43,7 +43,7 @@ MAX_GO_PACKAGES = 400
 GO_COMPILE_ROUNDS = 8
 """Runs that fill the Go build cache; each can bring back only part of it."""
 GO_COMPILE_TIMEOUT_S = 300.0
-"""Seconds of one such run."""
+"""Maximum wall-clock seconds of one run that fills the Go build cache."""
 MAX_GO_CACHE_BYTES = 512 << 20
 """Unpacked size of the Go build cache. The archive comes out of the sandbox, so its size is only a claim."""
 
@@ -114,9 +114,9 @@ MAX_MUTATED_STATEMENTS = 40
 MIN_NOTICED_SHARE = 0.5
 """Share of the mutants of the changed lines below which the tests say too little about a repair."""
 MIN_JUDGED_MUTANTS = 4
-"""Mutants below which their share says nothing."""
+"""Minimum number of mutants for which `MIN_NOTICED_SHARE` is judged; a share of fewer says nothing."""
 MAX_GENERATED_MUTANTS = 4_000
-"""Mutants that the selection is made from, for the same reason."""
+"""Maximum number of mutants from which `SELECTED_MUTANTS` are chosen: a long change has many more."""
 MUTANTS_PER_ROUND = 4
 """Mutants that run at once. The clock is checked after each round, so larger rounds overshoot more."""
 MUTANTS_PER_YIELD = 16
@@ -124,7 +124,7 @@ MUTANTS_PER_YIELD = 16
 MIN_MUTANT_TIMEOUT_S = 10.0
 """Minimum wall-clock seconds for a mutant's run, however short the run of the suite was."""
 MUTANT_TIMEOUT_FACTOR = 5
-"""How many times longer than the suite a mutant's run may take. Many changes of code never end."""
+"""How many times longer than the suite a mutant's run may take. Many mutants never end."""
 
 # Minimisation of a change
 
@@ -138,13 +138,14 @@ MAX_NAME_CHARS = 100
 COMPARED_INPUTS = 60
 """Inputs near those of the tests on which a part of a change is compared with the whole."""
 COMPARED_EDGE_INPUTS = 18
-"""Inputs at the edges of their types for the same comparison."""
+"""Inputs at the edges of their types on which a part of a change is compared with the whole."""
 MAX_COMPARED_FUNCTIONS = 8
-"""Functions that are compared. Each takes some of the seconds that certification has."""
+"""Functions of a change on which a part of it is compared with the whole. Each takes some of certification's
+seconds."""
 BASELINE_TIMEOUT_S = 20.0
-"""Wall-clock seconds to record the tests' calls; the clock of the certification may leave less."""
+"""Wall-clock seconds to record the tests' calls; the time that certification has left may be less."""
 COMPARISON_TIMEOUT_S = 15.0
-"""Wall-clock seconds to compare the answers, with the same limit."""
+"""Wall-clock seconds to compare the answers; the time that certification has left may be less."""
 
 # Triage of failing tests
 
@@ -167,7 +168,8 @@ MAX_FLAKY_PROOF_RERUNS = 24
 change. Of certificates with a test that fails in 3 % of its runs, whatever the code is, at most 9 % are refuted
 wrongly; with eight runs it would be 25 % at worst."""
 MAX_FLAKY_COMPLETE_RERUNS = 3
-"""Maximum number of such runs of all tests, for a test that fails only after others or in a random order."""
+"""Maximum number of runs of all tests to show that a test is flaky which fails only after others or in a random
+order."""
 
 # Investigation of flaky tests
 
@@ -178,9 +180,10 @@ FIXED_RUNS = 3
 """Runs for each value of a fixed condition. With an even chance, a test that the condition does not decide ends three
 times the same way in a quarter of cases."""
 MIN_FIXED_VALUES = 3
-"""Values for which it must end the same way each time: by chance in one of 64 cases, and half of these end alike."""
+"""Values of a fixed condition for which a test must end the same way each time. That happens by chance in one of 64
+cases, and half of these end alike."""
 MAX_FIXED_VALUES = 8
-"""Values that are tried until the test has ended in both ways."""
+"""Maximum number of values of a condition that are tried until the test has both passed and failed."""
 RANDOM_ORDERS = 3
 """Random orders of the whole suite, in an investigation and in the acceptance of a repair."""
 SHARED_VALUES = 3
@@ -188,7 +191,7 @@ SHARED_VALUES = 3
 MAX_OTHER_TESTS = 4
 """Tests that together disturb another one; a longer list explains nothing."""
 MAX_OTHER_TESTS_RUNS = 60
-"""Runs to find them. One among a thousand tests takes about 21."""
+"""Runs to find the tests that disturb another one. Finding one among a thousand tests takes about 21."""
 MAX_INVESTIGATED_TESTS = 3
 """Flaky tests of one run that are investigated; the others are only named."""
 INVESTIGATION_SHARE = 0.5
@@ -209,7 +212,7 @@ FIRST_CALL_BATCH = 6
 CALL_BATCH = 18
 """Calls in each further batch."""
 MAX_CALL_TIMEOUTS = 2
-"""Calls that a candidate may time out in before it is asked no more: each costs its whole limit."""
+"""Calls in which a candidate may time out before it gets no further calls: each costs its whole limit."""
 MAX_SHOWN_DIFFERENCES = 5
 """Distinguishing calls that a comparison reports."""
 MAX_PROPOSED_CALLS = 24
@@ -218,10 +221,11 @@ MAX_PROPOSED_EXAMPLES = 5
 MAX_DIFFERING_EXAMPLES = 2
 """Results that a person is asked about, and how many of them at most are calls on which versions differ."""
 MAX_EXAMPLE_CHARS = 120
-"""Longest call, and longest result, that a person can check at a glance. These four are chosen by judgement."""
+"""Maximum characters of a call, and of a result, that a person can check at a glance. This limit and the three above
+are chosen by judgement."""
 PROPOSED_CALL_TIMEOUT_S = 2.0
 PROPOSALS_TIMEOUT_S = 20.0
-"""Wall-clock seconds of one such call, and of all of them."""
+"""Wall-clock seconds of one call that is tried to find a result for a person, and of all of these calls."""
 TRIES_PER_INPUT = 40
 """Attempts to generate each input."""
 MAX_LIST_ITEMS = 64
@@ -250,16 +254,17 @@ NEAR_CONSTANT_INPUTS = 40
 EXAMPLE_CALL_TIMEOUT_S = 1.0
 """Wall-clock seconds of one call by the split verdict."""
 MIN_NEIGHBOURS = 8
-"""Inputs near the examples that must say something.
+"""Minimum number of inputs near the examples that must be informative.
 
 With this limit and the next two, none of 420 known repairs (QuixBugs, HumanEvalFix, Refactory, `honesty_set`) counts as
 memorised, and nine in ten of the changes that memorise (2026-11-27)."""
 MAX_RECALLED_SHARE = 0.1
-"""Share of these inputs up to which a few accidental answers, such as equal checksums, do not count as a repair."""
+"""Share of the inputs near the examples up to which a few accidental answers, such as equal checksums, do not count as
+a repair."""
 MIN_LOST_SHARE = 0.9
-"""Share of these inputs that the change no longer answers, if it consists of nothing but the examples."""
+"""Share of the inputs near the examples that a change no longer answers if it consists of nothing but the examples."""
 EXAMPLES_TIMEOUT_S = 15.0
-"""Wall-clock seconds for all of it; the clock of the certification may leave less."""
+"""Wall-clock seconds for the search for memorised examples; the time that certification has left may be less."""
 
 # Values of the tests that a change may have memorised
 
@@ -273,14 +278,14 @@ MAX_TEST_DATA_BYTES = 200_000
 MAX_TRACE_LINES = 60
 """Lines of a rendered trace. Of a longer one the middle is omitted."""
 TRACE_SPARE_S = 2.0
-"""How long before its time limit the traced program ends itself, so that its trace is not lost."""
+"""Seconds before its time limit at which the traced program ends itself, so that its trace is not lost."""
 
 # New capabilities
 
 MAX_CAPABILITY_USES = 20
 """New uses that a result names. One is enough to refuse a plain certificate."""
 MAX_CAPABILITY_NAME_CHARS = 80
-"""Characters of the name of such a use; the candidate wrote it."""
+"""Characters of the name of a newly used capability; the candidate wrote it."""
 MAX_BOUND_BODIES = 400
 """Bodies of functions and loops of one file that are searched again with the values that they get. Nested calls could
 make any number of them."""

@@ -34,7 +34,7 @@ ROUNDS_WITHOUT_NEW_CODE = 2
 SAME_FAILURE_ROUNDS = 4
 """A run is stuck after more consecutive rounds than this with the same failure and no progress."""
 NUDGE_ROUNDS = 3
-"""Rounds in a row with the same failure and no progress after which a run changes its approach."""
+"""Consecutive rounds with the same failure and no progress after which a run changes its approach."""
 
 # --- Judging --------------------------------------------------------------------------------------------
 
@@ -116,7 +116,8 @@ MAX_SINGLE_RUN_SHARE = 0.85
 """Largest share of the remaining seconds that is kept for one run; where it takes more, no repair can be
 judged at all."""
 UNKNOWN_DURATION_SHARE = 0.3
-"""Smallest share that is kept where no test passed, because nobody knows then how long the tests take."""
+"""Minimum share of the remaining seconds that is kept if no test passed, because then it is unknown how long the tests
+take."""
 POOL_GRACE_S = 60.0
 """Seconds that the worker processes of a search may outlive the run's limit; the run itself ends them."""
 MIN_RANKING_S = 2.0

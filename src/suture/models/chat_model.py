@@ -260,7 +260,7 @@ def current_listener() -> ReplyListener | None:
 
 
 MAX_QUOTED_REFUSAL_CHARS = 200
-"""How much of a refusal is shown. Chosen by judgement; not measured."""
+"""Characters of a refusal that are shown. Chosen by judgement; not measured."""
 
 
 def require_answer(reply: Reply, model: str, *, may_be_empty: bool = True) -> None:

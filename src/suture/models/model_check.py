@@ -60,7 +60,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
 ANSWER_TOKENS = 256
 """Room for each answer, besides thinking: the longest one has some forty tokens."""
 MAX_DETAIL_CHARS = 100
-"""How much of a reply or a message is shown."""
+"""Characters of a reply or a message that are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)

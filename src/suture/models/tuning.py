@@ -32,7 +32,8 @@ SCRIPTED_BYTES_PER_TOKEN = 4
 
 # What Ollama's server says about its models
 OLLAMA_TIMEOUT_S = 1.0
-"""How long Ollama's server may take to list or describe its models: every run pays this where a server hangs."""
+"""Seconds that Ollama's server may take to list or describe its models. If a server hangs, every run waits this
+long."""
 MIN_OLLAMA_CONTEXT_TOKENS = 1024
 """Context sizes that a server states below this are not believed: the setting has the same minimum."""
 MAX_OLLAMA_ANSWER_BYTES = 4 * 1024 * 1024
@@ -73,9 +74,9 @@ MAX_RETRY_PAUSE_S = 30.0
 CIRCUIT_BREAKER_FAULTS = 6
 """Consecutive faults that stop calls to an endpoint: two calls with both their retries."""
 CIRCUIT_BREAKER_PAUSE_S = 30.0
-"""How long an endpoint gets no calls before one may try again."""
+"""Seconds for which an endpoint gets no calls before one may try again."""
 MAX_RETRY_AFTER_S = 366 * 24 * 3600.0
-"""A longer wait that a provider asks for is cut to this."""
+"""Maximum seconds to wait at a provider's request; a longer wait is cut to this."""
 
 # Structured replies
 RETRY_TEMPERATURE_STEP = 0.2
@@ -86,7 +87,7 @@ TRUNCATED_BELOW_SHARE = 0.9
 """A reply that ends with a smaller share of its token limit was cut by something else (the budget or the
 context), so a higher limit does not help."""
 MAX_QUOTED_REPLY_CHARS = 1500
-"""How much of an unusable reply is shown to the model again."""
+"""Characters of an unusable reply that are shown to the model again."""
 MAX_NESTING = 20
 """Nested values that the lenient reader accepts; it recurses once per level."""
 MAX_OBJECT_STARTS = 40
@@ -96,15 +97,15 @@ MAX_OBJECT_STARTS = 40
 SERVER_START_TIMEOUT_S = 300.0
 """Loading a gigabyte from a slow disk takes minutes."""
 HEALTH_TIMEOUT_S = 5.0
-"""Limit of one question whether the server is healthy. Chosen by judgement; not measured."""
+"""Maximum seconds of one question whether the server is healthy. Chosen by judgement; not measured."""
 HEALTH_POLL_S = 0.05
-"""Pause between two such questions. Chosen by judgement; not measured."""
+"""Seconds between two questions whether the server is healthy. Chosen by judgement; not measured."""
 TOKEN_COUNT_TIMEOUT_S = 60.0
 """Counting takes milliseconds, but the server may be busy with replies."""
 SERVER_EXIT_WAIT_S = 1.0
 """The connection breaks a moment before the child process has ended."""
 BATCH_WINDOW_S = 0.05
-"""How long calls with the same prompt are collected: the branches of a round arrive within milliseconds."""
+"""Seconds for which calls with the same prompt are collected: the branches of a round arrive within milliseconds."""
 MAX_SERVER_SLOTS = 4
 """Replies that are generated in parallel; further calls wait in the server's queue."""
 THREADS_PER_SLOT = 2

@@ -47,7 +47,8 @@ UNREAD_PARAMETER_FACTOR = 1.5
 REPEATED_FACTOR = 0.4
 """Weight of the same change at all places of a function or file, beside the likeliest of its parts."""
 MAX_REPEATED_PLACES = 8
-"""Places of such a change; a file that is wrong at more is changed as a whole. Chosen by judgement."""
+"""Maximum number of places at which the same change is made at once; a file that is wrong at more is changed as a
+whole. Chosen by judgement."""
 MAX_CHANGES_PER_NODE = 150
 """Changes that one operator may make of one node; in a very long function their number would grow without bound."""
 MAX_NODES_PER_LINE = 400
@@ -63,34 +64,35 @@ MAX_SIMILAR_NAMES = 6
 MIN_NAME_SIMILARITY = 0.5
 """Minimum `difflib` ratio of two names that count as similar; below it they share nothing but letters."""
 OUTER_SCOPE_FACTOR = 0.7
-"""How likely a variable of an outer function is meant, beside one of the function itself."""
+"""Weight of a variable of an outer function, relative to one of the function itself."""
 MAX_FIRST_VARIABLES = 6
-"""Variables that are offered in a scope with very many of them: those that are bound first."""
+"""Maximum number of the variables bound first that are offered in a scope with very many variables."""
 MAX_LAST_VARIABLES = 14
-"""Further variables that are offered then: those that are bound last before the line."""
+"""Maximum number of the variables bound last before the line that are offered, too, in a scope with very many
+variables."""
 BOUNDARY_FACTOR = 2.0
-"""How much likelier than others `<` instead of `<=` (or the reverse) is: people slip there."""
+"""How much likelier than other mistakes it is to write `<` instead of `<=`, or the reverse."""
 UBIQUITOUS_NUMBER = 2
-"""Numbers up to this appear everywhere, whatever they mean."""
+"""Largest number that appears everywhere, whatever it means."""
 UNSEEN_FREQUENCY = 5
 """Thousandths of an operator that `sign_frequencies` lacks, because a file may have habits of its own."""
 MIN_FREQUENCY_RATIO = 0.2
-"""How far usage in other code may lower the weight of a change: what the tests say must weigh more."""
+"""Minimum factor by which usage in other code changes the weight of a change: the tests must count more."""
 MAX_FREQUENCY_RATIO = 5.0
-"""How far usage in other code may raise it."""
+"""Maximum factor by which usage in other code changes the weight of a change."""
 ODD_NUMBER_FACTOR = 1.6
-"""For a number that the file has once, when a number next to it appears several times: 999 among 1000s."""
+"""Factor for a number that the file has once, while a neighbouring number appears several times: 999 among 1000s."""
 POINTLESS_SIGN_FACTOR = 10.0
 """How much likelier code without effect is wrong: nobody writes `+1` or `x = x`."""
 PLURAL_FACTOR = 2.0
 """How much likelier a loop iterates over the plural of its variable: `for part in self.parts`."""
 UNFIT_KIND_FACTOR = 0.25
-"""What a call keeps of its weight around a value that seems to be of another kind."""
+"""Factor on the weight of a call around a value that seems to be of another kind."""
 
 MAX_DIFFERENCES = 6
 """Differences between an expected and an actual value that are looked for in literals."""
 MAX_VALUE_CHARS = 4000
-"""Characters of such values, as source."""
+"""Maximum characters of an expected and an actual value, as source."""
 MAX_COMPARED_CHARS = 400
 """Characters between the equal start and the equal end of two strings. The event loop waits for the comparison: it took
 1.3 s for two repetitive strings of 500 characters, and 12 s for 1,000."""
@@ -118,7 +120,7 @@ MAX_CONVERSIONS = 24
 MAX_REUSED = 8
 """Pieces of other code that are offered at one place, so that no kind of change crowds out the others."""
 MAX_REUSED_CHARS = 60
-"""Characters of such a piece; longer ones hardly fit a second place. Chosen by judgement."""
+"""Characters of a piece of other code that is offered; longer ones hardly fit a second place. Chosen by judgement."""
 MAX_SIBLINGS = 16
 """Expressions of the same function that are offered at one place in Python, the likeliest first."""
 MAX_TREE_SIBLINGS = 24
@@ -174,7 +176,7 @@ MAX_EXACT_STOPS = 80
 MAX_EQUAL_STOPS = 4
 """Sources in the beam that stop at the same line with the same message."""
 CHANGE_FACTOR = 0.5
-"""What each further change leaves of a score."""
+"""Factor on a score for each further change."""
 FEW_PYTHON_RESULTS = 8
 """Number of parsable Python sources with which the search ends without another round."""
 FEW_TREE_RESULTS = 3

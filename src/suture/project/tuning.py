@@ -90,7 +90,7 @@ MAX_WORD_GLOBS = 64
 MAX_RUNNER_CONFIG_BYTES = 1 << 18
 """Size of a test runner's configuration file. Chosen by judgement; not measured."""
 MAX_CONFIGURED_NAMES = 200
-"""Names that are taken from such files. Chosen by judgement; not measured."""
+"""Names that are taken from configuration files of test runners. Chosen by judgement; not measured."""
 MAX_WORKSPACE_PACKAGES = 200
 """Packages within one project whose scripts are read."""
 MAX_SCRIPT_PATTERNS = 20
@@ -98,17 +98,18 @@ MAX_SCRIPT_PATTERNS = 20
 MAX_TASK_FILE_BYTES = 1 << 18
 """Size of a Makefile or the like."""
 MAX_TASK_LINES = 2000
-"""Lines of such a file that are read, and lines of its targets that are followed."""
+"""Lines of a Makefile or the like that are read, and lines of its targets that are followed."""
 MAX_TASK_LINE_CHARS = 4000
-"""Length of one such line, also after its variables are expanded: they can double it each time."""
+"""Maximum characters of a line in a Makefile or the like, also after its variables are expanded: they can double it
+each time."""
 MAX_TASK_INDIRECTIONS = 5
 """Nested variables, and nested includes. They may be cyclic."""
 MAX_LANGUAGE_NAME_CHARS = 31
 """Length of the name of a language. Chosen by judgement; not measured."""
 MAX_FAILURE_MESSAGE_CHARS = 500
-"""Length of the message of a failing test. Chosen by judgement; not measured."""
+"""Maximum characters of the first line of a failing test's message. Chosen by judgement; not measured."""
 MAX_FAILURE_DETAIL_CHARS = 4000
-"""Length of the same message with all its lines. Chosen by judgement; not measured."""
+"""Maximum characters of a failure's message with all its lines. Chosen by judgement; not measured."""
 MAX_DIAGNOSTICS = 2000
 """Diagnostics of one run of a linter or compiler. A project with more is not repaired in one run; by judgement."""
 MAX_DIAGNOSTIC_CHARS = 300

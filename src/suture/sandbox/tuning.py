@@ -62,7 +62,7 @@ MAX_ZYGOTE_AGE_S = 900.0
 """A zygote is replaced after this many runs or seconds. 500 mixed runs left its memory and processes
 unchanged."""
 MAX_KILLED_RUNS_IN_A_ROW = 3
-"""A zygote is replaced after this many runs in a row that had to be killed."""
+"""Consecutive runs that had to be killed after which a zygote is replaced."""
 MAX_ZYGOTE_STDERR_BYTES = 8192
 """The end of a zygote's stderr is kept, because it says why the zygote died."""
 CHILD_KILL_TIMEOUT_S = 2.0
@@ -105,7 +105,7 @@ MAX_CONTAINER_OPEN_FILES = 1024
 CONTAINER_BASE_MB = 64
 """Memory that a container may hold for the zygote itself, in addition to the program's."""
 MAX_REFUSAL_BYTES = 1 << 16
-"""An engine's refusal is read up to this size, for its message."""
+"""Maximum bytes of an engine's refusal that are read for the error message."""
 
 # E2B.
 MACHINE_EXTRA_LIFETIME_S = 300
@@ -148,7 +148,7 @@ COPY_REPORT_BYTES = 4096
 CLIENT_TIMEOUT_S = 300.0
 """Time for one call of pip, npm or go, with all downloads."""
 MAX_CLIENT_MESSAGE_CHARS = 600
-"""An error message quotes this much of a client's output."""
+"""Maximum characters of a client's output that an error message quotes."""
 SETTINGS_QUERY_TIMEOUT_S = 60.0
 """Time for a client to print its own settings."""
 MAX_CERTIFICATE_BYTES = 4 * MIB
@@ -176,7 +176,7 @@ REQUEST_HEAD_TIMEOUT_S = 30.0
 CONNECT_TIMEOUT_S = 30.0
 """Time for the index proxy to connect to the index."""
 IDLE_TIMEOUT_S = 120.0
-"""The index proxy closes a connection on which no byte moves for this time."""
+"""Seconds without traffic after which the index proxy closes a connection."""
 MAX_DOWNLOADED_BYTES = 4 << 30
 """Bytes that one call of a client may transfer."""
 MAX_CONNECTIONS = 64
@@ -186,5 +186,4 @@ MAX_NAMED_SERVERS = 5
 MAX_CACHED_PACKAGES_BYTES = 8 << 30
 """Size of all cached sets together, beyond which the least recently used ones are removed."""
 PACKAGE_SET_IN_USE_S = 24 * 3600
-"""A set is not removed within this time after its last use. It may be mounted in a run, and no run takes so
-long."""
+"""Seconds after its last use in which a set is not removed: it may be mounted in a run, and no run takes that long."""

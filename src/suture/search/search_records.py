@@ -112,8 +112,8 @@ class SearchResult:
 
 
 SearchListener = Callable[[int, int, int], None]
-"""Called after each trial with the number of changes tried, and with the number of failing tests that the best of
-them makes pass, of how many."""
+"""Called after each trial with the number of changes tried, the number of failing tests that the best change makes
+pass, and the number of failing tests."""
 
 _listener: ContextVar[SearchListener | None] = ContextVar("search_listener", default=None)
 

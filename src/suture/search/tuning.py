@@ -25,17 +25,18 @@ IMPORTED_FACTOR = 0.4
 BINDING_FACTOR = 0.8
 """A statement that binds a name on import, beside the worst line of a function that reads the name."""
 TABLE_LINES = 10
-"""Lines of such a statement beyond which they share its score: of a table, a test reads a few lines."""
+"""Lines of a statement that binds a name on import, such as a table, beyond which its lines share its score: a test
+reads only a few of them."""
 MIN_CLUE_SHARE = 0.05
 """Share of the failing tests that must show an exception before it counts as a clue."""
 OFF_TRACEBACK_FACTOR = 0.5
-"""What a clue keeps of its weight on lines that no traceback of its tests went through."""
+"""Factor on a clue's weight on lines that no traceback of its tests went through."""
 OTHER_PART_FACTOR = 0.25
-"""What a clue keeps of its weight for changes that do not replace the operator or name in the exception."""
+"""Factor on a clue's weight for changes that do not replace the operator or name in the exception."""
 NAMED_SUSPICION = 1.0
 """Without coverage: suspicion of a line that failing tests name, or near one where they failed."""
 SAME_FILE_SUSPICION = 0.6
-"""Without coverage: suspicion of other lines of such a file."""
+"""Without coverage: suspicion of other lines of a file that failing tests name."""
 OTHER_FILE_SUSPICION = 0.3
 """Without coverage: suspicion of lines of all other files."""
 NEARBY_LINES = 3
@@ -148,9 +149,9 @@ PROCESS_SPARE_S = 60.0
 PATIENT_CPU_S = 8.0
 """CPU seconds of a test when a candidate that did well until it timed out is tried again."""
 MAX_PATIENT_TRIALS = 6
-"""Candidates that are tried again with that patience."""
+"""Maximum number of candidates that are tried again with `PATIENT_CPU_S`."""
 PATIENT_SHARE = 0.3
-"""Share of the search's seconds after which such candidates are tried again even while others wait."""
+"""Share of the search's seconds after which candidates that timed out are tried again even while others wait."""
 
 # --- Engine: recovery from syntax errors ------------------------------------------------------------------
 
@@ -176,7 +177,8 @@ not measured."""
 TEXT_RUN_TIMEOUT_S = 10.0
 """Timeout, in seconds, of the tests on one parsable source: one with which something never ends is not a repair."""
 TREE_TEXT_PATIENCE = 3.0
-"""In other languages, the timeout is at least this multiple of the command's time on the broken file."""
+"""In other languages, the timeout of the tests on a parsable source is at least this multiple of the command's time on
+the broken file."""
 
 UNCERTAIN_RECOVERY_SHARE = 0.5
 """Share of the search's seconds for a file that parses for us and not for its language; the rest is for an
@@ -187,30 +189,31 @@ MIN_SEARCH_S = 1.0
 # --- Ranking ----------------------------------------------------------------------------------------------
 
 WARNING_FACTOR = 0.4
-"""What each warning leaves of a repair's score."""
+"""Factor on a repair's score for each warning."""
 IDLE_BLOCK_FACTOR = 0.1
-"""What each guarded block that no test runs leaves: it was written to be run. This is evidence only beside
-rivals at the same place."""
+"""Factor on a repair's score for each guarded block that no test runs: it was written to be run. This is evidence only
+beside rivals at the same place."""
 BROKEN_EXAMPLE_FACTOR = 0.2
-"""What a broken example of a docstring or comment leaves."""
+"""Factor on a repair's score for a broken example in a docstring or comment."""
 CRASH_FACTOR = 0.1
-"""What is left of a repair that ends a call by a mistake, such as an index out of range, where most other behaviours
-return a value. The repairs of `(a[m] + a[m + 1]) / 2` for which one test decides between `/ 3` and `a[m - 1]` are of
-this kind."""
+"""Factor on the score of a repair that ends a call with an error, such as an index out of range, where most other
+behaviours return a value. The repairs of `(a[m] + a[m + 1]) / 2` for which one test decides between `/ 3` and `a[m -
+1]` are of this kind."""
 AGREEMENT_SHARE = 0.4
 """The part of a score that depends on how far other repairs behave alike."""
 MAX_COMPARED_CALLS = 6
 """Calls that are shown to distinguish repairs: a person reads few."""
 MAX_SHOWN_ANSWER_CHARS = 200
-"""Length of such a call, and of each answer; the middle of a longer one is cut."""
+"""Maximum characters of a call that is shown to distinguish repairs, and of each answer; the middle of a longer one is
+cut."""
 NATURALNESS_SPREAD = 0.3
 """How much the naturalness of the new code changes a score: from 1 - spread / 2 to 1 + spread / 2."""
 DISTANCE_PENALTY = 0.5
-"""What a change loses that is as far from the original expression as possible."""
+"""Maximum penalty, for a change that is as far from the original expression as possible."""
 REDUNDANT_OPERATION_FACTOR = 0.3
-"""What each operation without effect leaves: nobody writes `+ 0`."""
+"""Factor on a repair's score for each operation without effect: nobody writes `+ 0`."""
 MAX_COMPARED_REPAIRS = 16
-"""Repairs that are compared on the same calls; they share the seconds below."""
+"""Maximum number of repairs that are compared on the same calls; they share `COMPARE_S`."""
 COMPARE_S = 6.0
 """Seconds for comparing repairs on new inputs, after the search has ended."""
 COMPILED_COMPARE_S = 30.0
@@ -239,9 +242,9 @@ MAX_VALUE_SETS = 1000
 VALUES_PER_SET = 3
 """Values of one drawn set: parts that are compared must be equal now and then."""
 FAILURE_RATE = 0.05
-"""How often a part raises an exception in a drawn set."""
+"""Probability that a part raises an exception in a drawn set."""
 COMPARED_VALUE_RATE = 0.35
-"""How often a part has exactly the value it is compared with: at times, all of five conditions must hold."""
+"""Probability that a part has exactly the value it is compared with: sometimes all of five conditions must hold."""
 MAX_PARTS = 6
 """Unknown parts of an expression up to which it is evaluated."""
 MAX_TEXT_LENGTH = 1000

@@ -14,7 +14,7 @@ MIGRATION_POLL_S = 0.1
 LOCK_POLL_S = 0.2
 """Pause between two attempts to take the lock of a shared run."""
 RECONNECT_TIMEOUT_S = 30
-"""How long a run waits for a server that restarts. The server may also notice the loss of a connection late: it
+"""Seconds that a run waits for a server that restarts. The server may also notice the loss of a connection late: it
 holds the run's lock until then, which takes 25 s with the keepalives of `store`."""
 JOB_OVERLAP_S = 30.0
 """A row carries the time at which its transaction began, so rows slightly older than the last query are read
@@ -42,7 +42,7 @@ MAX_WORD_CHARS = 80
 MAX_PATCH_CHARS = 4000
 """Length of a stored patch."""
 MAX_TEXT_CHARS = 1200
-"""Length of the other stored texts."""
+"""Maximum characters of the other stored texts."""
 MAX_SEARCH_TEXT_CHARS = 3000
 """Length of the text that patterns and lessons are found by."""
 MIN_SECRET_CHARS = 4
@@ -62,7 +62,7 @@ MAX_FAILURES_PER_RUN = 5
 MAX_CHANGED_LINES = 12
 """Changed lines of a patch that a prompt shows."""
 MAX_CHANGED_LINE_CHARS = 120
-"""Length of each of them."""
+"""Maximum characters of a changed line in a prompt."""
 MAX_PATTERN_STATEMENT_CHARS = 300
 """Statement of a solved task in a prompt."""
 MAX_PATTERN_SOLUTION_CHARS = 700

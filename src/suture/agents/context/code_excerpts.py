@@ -19,23 +19,24 @@ BYTES_PER_TOKEN = 3.0
 and Go."""
 # All limits are chosen by judgement on ten bug-fix commits and are not measured.
 MAX_WHOLE_FILE_TOKENS = 700
-"""A file up to this size is shown whole if it has one of the most suspicious functions."""
+"""Maximum tokens of a file that is shown whole because it has one of the most suspicious functions."""
 WHOLE_FILE_SHARE = 0.7
-"""A file is shown whole where an excerpt would have this share of its lines."""
+"""Share of a file's lines from which an excerpt is replaced by the whole file."""
 MAX_UNIT_LINES = 100
-"""Of a longer function, the surroundings of the suspicious lines are shown."""
+"""Maximum lines of a function that is shown whole; of a longer one, the surroundings of the suspicious lines are
+shown."""
 SURROUNDING_LINES = 25
 MAX_WINDOWS = 3
 MAX_VALUE_LINES = 12
-"""A longer constant that a shown function uses is only named."""
+"""Maximum lines of a constant that is shown with a function that uses it; a longer one is only named."""
 MIN_SCORE_SHARE = 0.22
-"""Share of the highest score from which a function is shown."""
+"""Minimum share of the highest score with which a function is shown."""
 FIRST_TOKENS = 600
-"""Tokens of the most suspicious functions, from which on only the ones nearly as suspicious are shown."""
+"""Tokens of shown functions after which only functions with `MIN_FURTHER_SHARE` of the highest score are shown."""
 MIN_FURTHER_SHARE = 0.6
-"""Share of the highest score that those need."""
+"""Minimum share of the highest score for a function that is shown after `FIRST_TOKENS`."""
 MIN_SHOWN_UNITS = 2
-"""Functions that are shown however long they are."""
+"""Number of functions that are shown however long they are."""
 MAX_SHOWN_UNITS = 8
 MAX_NAMED_UNITS = 8
 MAX_CALLERS = 3

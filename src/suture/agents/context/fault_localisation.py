@@ -37,11 +37,12 @@ MIN_SIMILARITY = 0.5
 SAME_FILE_WEIGHT = 4.0
 """Weight of a function in the file that the test's file is named after, such as `cart.py` for `test_cart.py`."""
 MAX_SMALL_FILE_FUNCTIONS = 10
-"""Functions of such a file up to which those count too that nothing else points at."""
+"""Functions of the file that the test's file is named after, up to which functions count that nothing else points
+at."""
 CONSTRUCTOR_FACTOR = 0.5
-"""Weight of a class's constructor by that of a function in its place: most tests only need an object."""
+"""Weight of a class's constructor, relative to that of a function in its place: most tests only need an object."""
 CALLEE_FACTOR = 0.45
-"""Weight of a function by that of the function that calls it."""
+"""Weight of a function, relative to that of the function that calls it."""
 CONSTRUCTORS = ("__init__", "constructor")
 MAX_CALL_DEPTH = 3
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -50,15 +51,16 @@ TEST_AFFIX = re.compile(r"^tests?[_-]|[_-]?(?:tests?|spec)$", re.IGNORECASE)
 QUOTED_NAME = re.compile(r"['\"`](?:[\w.]+\.)?([A-Za-z_]\w+)['\"`]|\b([A-Za-z_]\w+)\(\)")
 """A name that a message quotes, or writes as a call."""
 MAX_SAME_NAME = 3
-"""A name that more functions have does not tell which one is meant."""
+"""Maximum number of functions with a quoted name; a name that more functions have does not tell which one is meant."""
 MAX_QUOTED_USERS = 6
-"""Functions that use a quoted name, up to which each of them counts."""
+"""Maximum number of functions that use a quoted name; if there are more, none of them counts."""
 QUOTED_USER_FACTOR = 0.5
-"""Weight of a function that uses a quoted name, by that of one that has it."""
+"""Weight of a function that uses a quoted name, relative to that of one that has the name."""
 MISSING_ATTRIBUTE = re.compile(r"has no attribute ['\"`](\w+)")
-"""What an AttributeError says. Whoever else assigns, defines or reads the attribute shows what it should be."""
+"""Matches the message of an AttributeError. Other code that assigns, defines or reads the attribute shows what it
+should be."""
 MISSING_ATTRIBUTE_FACTOR = 2.0
-"""Weight of these functions by that of functions with another quoted name."""
+"""Weight of a function that uses a missing attribute, relative to that of functions with another quoted name."""
 
 
 @dataclass

@@ -18,13 +18,15 @@ MAX_HELPER_DEPTH = 3
 """Helpers that helpers call, and so on. Chosen by judgement; not measured."""
 MAX_TEST_LINES = 60
 MAX_TEST_CHARS = 2000
-"""Of a longer test, only the failing statement and what it needs are shown. Chosen by judgement; not measured."""
+"""Maximum characters of a test that is shown whole; of a longer one, only the failing statement and what it needs are
+shown. Chosen by judgement; not measured."""
 MAX_TRACED_ASSIGNMENTS = 12
 """Assignments that are followed back from the failing statement."""
 MAX_PARAMETERS_CHARS = 45
-"""Length of such a list's beginning in the note about it."""
+"""Characters of the beginning of a left-out list of parameters that the note about it quotes."""
 MAX_DECORATOR_CHARS = 300
-"""A longer list of parameters is left out; the failing case is named with its values."""
+"""Maximum characters of a list of parameters; a longer one is left out, and the failing case is named with its
+values."""
 
 
 @dataclass

@@ -20,9 +20,9 @@ FENCE_END = ("\n```",)
 MARGIN_STOPS = tuple(f"\n{character}" for character in f"{string.ascii_letters}_@#(['\"")
 """Texts that start the next statement at the left margin; blank and indented lines do not stop the reply."""
 RESULT_MARK = re.compile(r"==|->|→|\breturns?\b|\bgives?\b")
-"""What follows a call if the task says its result, as in `f(1) == 2`."""
+"""Matches what follows a call if the task states its result, as in `f(1) == 2`."""
 MEMBER_STARTS = ("def ", "async def ", "@", "class ")
-"""How the next member of a class starts."""
+"""Matches the start of the next member of a class."""
 
 
 def prefill_module(

@@ -47,7 +47,7 @@ NEW_TEXT = re.compile(
     r"(?:to|with|by))\b[^.\n]{0,40}$",
     re.IGNORECASE,
 )
-"""What stands before a block with old lines, and between it and the block with the new ones."""
+"""Matches what precedes a block with old lines, and what is between it and the block with the new ones."""
 DEFINITION = re.compile(
     r"^\s*(?:(?:export|default|async|public|static)\s+)*(?:def|class|function|func)\s+\w", re.MULTILINE
 )

@@ -35,7 +35,7 @@ DECLARATIONS = frozenset(
         "var_declaration",
     }
 )
-"""Types of the nodes around such definitions, which may hold several."""
+"""Types of the nodes around definitions, which may contain several of them."""
 WRAPPERS = frozenset({"export_statement", "ambient_declaration", "expression_statement"})
 CLASS_BODIES = frozenset({"class_body"})
 IMPORTS = frozenset({"import_statement", "import_declaration"})

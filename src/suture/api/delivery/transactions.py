@@ -39,7 +39,7 @@ from suture.project.workspace import (
 from suture.project.workspace.git import INHERITED_DESCRIPTORS
 
 LOCK_TIMEOUT_S = 10.0
-"""How long to wait for another process: it writes a few files and one commit. Chosen by judgement; not measured."""
+"""Seconds to wait for another process: it writes a few files and one commit. Chosen by judgement; not measured."""
 LOCK_POLL_S = 0.05
 MAX_JOURNAL_BYTES = 4096
 log = logging.getLogger("suture.api.delivery")

@@ -32,8 +32,8 @@ AS_FUNCTION = """
 def {name}(*arguments):
     return Solution().{name}(*arguments)
 """
-"""The first gives the tests the class that they use, around the candidate's function. The second gives a published
-class the function that the tests call."""
+"""Code that adapts one interface to the other. The first gives the tests the class that they use, around the
+candidate's function. The second gives a published class the function that the tests call."""
 
 
 def adapt_leetcode(record: Record, make: ProblemFactory) -> Problem | None:

@@ -32,7 +32,7 @@ from suture.sandbox import Sandbox, open_sandbox
 ModelOpener = Callable[[Settings, str], Model]
 """Opens a model by its name, `provider:model`."""
 MAX_RETRIES = 3
-"""How often a job is started again after its worker was lost. Chosen by judgement; not measured."""
+"""Maximum number of times that a job is started again after its worker was lost. Chosen by judgement; not measured."""
 LOST_WORKER_ERRORS = (
     "WorkerCrashedError",
     "NodeDiedError",

@@ -173,7 +173,7 @@ class LedgerReading:
 
 _READING_LOCK = threading.Lock()
 _last_reading: LedgerReading | None = None
-"""The ledger that this process has read last."""
+"""The ledger that this process read last."""
 
 
 @contextmanager

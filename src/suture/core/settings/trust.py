@@ -62,7 +62,7 @@ HARMLESS: Mapping[str, Literal["any", "at most", "at least", "built-in"]] = {
     "ci.max_files": "at most",
     "ci.max_heals": "at most",
 }
-"""What a project's own files may set without trust, and how the value must compare with the user's own.
+"""Settings that a project's own files may change without trust -> how the value must compare with the user's own.
 
 None of these raises a limit, spends more than the budget, names a file or a server, or weakens the evidence
 for a result."""
@@ -72,7 +72,7 @@ TRUST_FILE = "trusted.json"
 PROVIDERS_WITH_FILES = ("scripted", "huggingface")
 """Providers whose models may be a file or a folder."""
 ALIASES_WITH_FILES = ("LLM_MODEL", "HF_MODEL")
-"""Variables of the ancestors whose value may name such a model."""
+"""Variables of the ancestors whose value may name a model that is a file or a folder."""
 PROMPTS_SETTING = "paths.prompts"
 """The setting that names a folder of which only the prompts are read."""
 

@@ -13,7 +13,7 @@ WATCHING_WORDS = re.compile(
     r"(?i)mock|patch|environ|setenv|caplog|capsys|capfd|capture|assertLogs|warn|freeze|\btime\b|seed|random"
     r"|chdir|tmp|tempfile|stderr|logging|signature|__doc__|__name__|\bis not\b|\bassertIs|\bassert [^=\n]* is "
 )
-"""Words of such a test."""
+"""Words of a test that inspects the process or replaces parts of it."""
 SET_UP = re.compile(r"(?:async)?(?:set_?up|tear_?down)\w*|pytest\w+", re.IGNORECASE)
 """Names of what runs for tests that do not name it."""
 

@@ -36,12 +36,12 @@ RESULT_INTRODUCTION_RE = re.compile(
     rf"(?P<sign>(?:{RESULT_SIGNS}|{RESULT_VERBS}):?|(?={FAILURE_SENTENCE_RE.pattern}))?[ \t]*`?"
     r"(?:an?[ ](?=error\b))?"
 )
-"""What stands between a call and its result, such as `// => `, `returns ` or `==`.
+"""Matches what separates a call from its result, such as `// => `, `returns ` or `==`.
 
 It matches the empty string before a sentence such as `throws RangeError`.
 """
 PROMPT_RE = re.compile(r"(?:^|\n)[ \t]*(?:\*|//)?[ \t]*>{1,3}[ \t]*$")
-"""What stands before a call in an interactive session, where the result is on the line below."""
+"""Matches the prompt before a call in an interactive session, where the result is on the line below."""
 NEXT_LINE_RE = re.compile(r";?[ \t]*\n[ \t]*(?:\*|//)?[ \t]*")
 """The text from the end of a call to the start of the line below."""
 WRAPPER_RE = re.compile(
@@ -50,31 +50,31 @@ WRAPPER_RE = re.compile(
 )
 """What stands before a call that is an argument: an assert, an `expect`, a print.
 
-`deferred` is there if the call stands inside a function, as in `assert.throws(() => f(1))`.
+`deferred` is there if the call is inside a function, as in `assert.throws(() => f(1))`.
 """
 OPERAND_RE = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
-"""What stands before a call that is only an operand, so that what follows the call is not its result."""
+"""Matches what precedes a call that is only an operand, so that what follows the call is not its result."""
 THROWN_ERROR_RE = re.compile(r"\s*;?\s*\}?\s*(?:,\s*(\w+))?\s*[,)]")
-"""What follows a call inside `assert.throws`; the group is the expected error, if one is named."""
+"""Matches what follows a call inside `assert.throws`; the group is the expected error, if one is named."""
 CONDITION_RE = re.compile(r"\b(?:if|while)[ \t]*\([ \t]*$")
-"""What stands before a call in a condition, behind which no result is shown."""
+"""Matches what precedes a call in a condition, after which no result is shown."""
 DENIED_COMPARISON_RE = re.compile(r"[ \t]*===?(?!=|[ \t]*false\b)[^\n]*(?://|#)[^\n]*\bfalse\b")
 """A comparison with a comment that says that it does not hold, such as `=== 2 // false`."""
 COMMA_RE = re.compile(r"\s*,\s*")
-"""What follows a call inside `assert.equal`, before the expected value."""
+"""Matches what follows a call inside `assert.equal`, before the expected value."""
 EQUALITY_ASSERTS = ("equal", "strictEqual", "deepEqual", "deepStrictEqual")
 """Functions of `node:assert` that compare a call with an expected value."""
 FAILURE_ASSERTS = ("throws", "rejects")
 """Functions of `node:assert` that expect a call to fail."""
 EXPECT_EQUAL_RE = re.compile(r"\)\s*\.(?:resolves\.)?to(?:Be|Equal|StrictEqual)\(\s*")
-"""What follows a call inside `expect`, before the expected value."""
+"""Matches what follows a call inside `expect`, before the expected value."""
 EXPECT_THROW_RE = re.compile(r"\}?\s*\)\s*\.(?:rejects\.)?toThrow(?:Error)?\((\w*)")
-"""What follows a call that `expect` expects to fail; the group is the error's name."""
+"""Matches what follows a call that `expect` expects to fail; the group is the error's name."""
 RESULT_END_RE = re.compile(
     r"[ \t]*`?[ \t]*(?:$|\n|//|#|\*/|\(|--|\||[.;!)](?:[\s;`)]|$)|,?[ ](?:and|but|because|since|for|when)\b"
     r"|,[ \t]*(?:`?\w+\(|['\"]))"
 )
-"""What may follow a literal that is a whole result and not the beginning of an expression."""
+"""Matches what may follow a literal that is a whole result and not the beginning of an expression."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -291,14 +291,14 @@ DEF_NAME_RE = re.compile(r"^(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\(", re.MULTILIN
 """The header of a function that is not a method."""
 CALL_START_RE = re.compile(r"(?<![\w.@])[A-Za-z_]\w*\(")
 FORMULA_RE = re.compile(r"`?\s*(?:=|:=|->|→|is\b|be\b)")
-"""What follows a formula such as `g(x) = x + 1`, which defines a notation and asks for no function."""
+"""Matches what follows a formula such as `g(x) = x + 1`, which defines a notation and asks for no function."""
 _LISTED_NAME = r"`?[A-Za-z_]\w*(?:\([^()\n]{0,100}\))?`?"
 NAME_LIST_RE = re.compile(
     r"\b(?:functions?|methods?|class(?:es)?|[Ww]rite|[Ii]mplement|[Cc]reate|[Dd]efine|[Pp]rovide):?\s{1,5}"
     r"(?:(?:an?|the|two|three|four|these|both|following|functions?|class(?:es)?|called|named):?\s{1,5})*"
     rf"(?P<names>{_LISTED_NAME}(?:\s{{0,5}},\s{{0,5}}(?:and\s{{1,5}})?{_LISTED_NAME}|\s{{1,5}}and\s{{1,5}}{_LISTED_NAME})*)"
 )
-"""Names that a statement asks for in one breath, such as `functions encode and decode`."""
+"""Matches a list of names that a statement asks for, such as `functions encode and decode`."""
 
 
 def find_requested_functions(text: str, entry_point: str) -> frozenset[str]:

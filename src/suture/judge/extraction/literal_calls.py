@@ -220,7 +220,7 @@ WORD_RE = re.compile(r"(true|false|none|null)\b", re.IGNORECASE)
 VALUE_END_RE = re.compile(
     r"""[ \t]*(?:$|\n|\#|//|\(|--|["']{3}|[.;!](?:\s|$)|,?[ ](?:and|but|because|since)\b)"""
 )
-"""What may follow a value: the end of the line, a comment, the end of the sentence or a conjunction."""
+"""Matches what may follow a value: the end of the line, a comment, the end of the sentence or a conjunction."""
 # The longest arguments, 200 characters, are chosen by judgement; not measured.
 NEXT_EXAMPLE_RE = re.compile(
     r",[ \t]*`?[A-Za-z_][\w.]*\([^\n]{0,200}?\)`?[ \t]*(?:==?|->|=>|→|returns?\b|gives?\b|is\b|should\b|must\b)"

@@ -32,13 +32,13 @@ RESULT_SIGN_RE = re.compile(
     r"[ \t]*(?:\#|//)?[ \t]*(?P<sign>==>|==|=>|->|➞|→|⇒|⟹|=|:|\|"
     r"|(?:should |must |will )?(?:return|equal|be|give|yield|evaluate to|output)s?(?:\s+to)?\b|is\b)[ \t]*"
 )
-"""What stands between a call and its result, such as `# => `, `returns ` or the bar of a table."""
+"""Matches what separates a call from its result, such as `# => `, `returns ` or the bar of a table."""
 CALL_RE = re.compile(r"(?<![\w.])([A-Za-z_]\w*)[ ]?\(")
 RAISES_RE = re.compile(
     r"[ \t]*(?:should |must |will )?(?:raise|throw)s?[ ](?:an?[ ])?`?"
     r"(\w*(?:Error|Exception|Interrupt|Iteration|Exit))\b"
 )
-"""What stands behind a call that must fail; the group is the exception."""
+"""Matches what follows a call that must fail; the group is the exception."""
 WEAK_SIGNS = ("=", ":", "is", "be")
 """Signs that are often in a statement that is not an example, such as `f(2) = 1 for all x`."""
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<input>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
@@ -46,7 +46,7 @@ INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<input>.*?)\s*\bOutputs?\s*:[ \t]*", 
 FOR_SENTENCE_RE = re.compile(r"\bFor\s+(?P<input>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
 """Named inputs up to their result, as in `For x = 1, the output should be 3`."""
 DEF_RE = re.compile(r"\bdef[ \t]+$")
-"""What stands before a name that is defined and not called."""
+"""Matches what precedes a name that is defined and not called."""
 MAX_KIND_DEPTH = 4
 """Levels of nested containers that are compared. Chosen by judgement; not measured."""
 MAX_DEF_CHARS = 20

@@ -28,21 +28,21 @@ ARROW_RE = re.compile(
     r"(?<![\w=-])(?:==>|->|=>|→|⇒|➞|⟹|(?:should\s+|must\s+|will\s+)?becomes?\b|turns\s+into\b|is\s+turned\s+into\b"
     rf"|maps\s+to\b|is\s+mapped\s+to\b|results\s+in\b|evaluates\s+to\b|{VERBS}\b)[ \t]*(?=[`\"'\[({{\-\dTFNtfn])"
 )
-"""What stands between an input and its result."""
+"""Matches what separates an input from its result."""
 TURNS_RE = re.compile(r"\b(?:turns|converts|transforms|maps)\s+(?=[`\"'\[({\-\dTFN])")
-"""What stands before an input that `into` or `to` separates from its result."""
+"""Matches what precedes an input that `into` or `to` separates from its result."""
 INTO_RE = re.compile(r"`?\s+(?:into|to)\s+")
 GIVEN_RE = re.compile(
     r"\b(?:[Ff]or|[Gg]iven|[Ww]ith|[Oo]n)\s+(?:(?:the|an?|input|argument|list|string|number|value|word|text|array"
     r"|tuple|dict|sequence|range)\s+)*(?=[`\"'\[({\-\dTFN])"
 )
-"""What stands before an input, as in `for the list [1, 2] it returns 3`."""
+"""Matches what precedes an input, as in `for the list [1, 2] it returns 3`."""
 GIVEN_RESULT_RE = re.compile(
     r"`?,?\s+(?:(?:it|this|that|you get|the\s+(?:function|result|output|answer|return value)|`?\w+`?)\s+)?"
     rf"(?:{VERBS}|(?:should\s+|must\s+|will\s+)?(?:be|is))\s+(?=[`\"'\[({{\-\dTFN])"
 )
 RETURNS_RE = re.compile(rf"\b{VERBS}\s+(?=[`\"'\[({{\-\dTFN])")
-"""What stands before a result that comes before its input, as in `returns True for 'abba'`."""
+"""Matches what precedes a result that comes before its input, as in `returns True for 'abba'`."""
 FOR_INPUT_RE = re.compile(
     r"`?\s+(?:for|on|when\s+given|if\s+given|given)\s+(?:(?:the|an?|input|argument|list|string|number|value|word|text"
     r"|array|tuple|dict)\s+)*(?=[`\"'\[({\-\dTFN])"
@@ -52,7 +52,8 @@ OPENING_RE = re.compile(
     r"(?:^|\n|[.;:!?(]|\be\.g\.,?|\b(?:[Ee]xamples?|instance|[Ss]o|[Tt]hus|[Hh]ence|like|as|[Ii]nput|where|means?|that)\b:?,?)"
     r"\s*(?:[-*+•][ ]+|\d+[.)][ ]+)?`?$"
 )
-"""What may stand before the input of a pair: the beginning of a line or sentence, or a word that opens an example."""
+"""Matches what may precede the input of a pair: the beginning of a line or sentence, or a word that opens an
+example."""
 MAX_OPENING_CHARS = 30
 """Characters before an input in which its opening must begin. Chosen by judgement; not measured."""
 CHAIN_RE = re.compile(r"^[^,;.\n]*?(?:->|=>|→|⇒)")

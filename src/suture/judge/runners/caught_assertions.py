@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from suture.core.records import Language
 
 LOST_ASSERTION = "the failed assertion at "
-"""How the name of a failed assertion begins that no test shows. Its places follow: `path:line path:line`."""
+"""Prefix of the name of a failed assertion that no test shows. Its places follow: `path:line path:line`."""
 CATCHING_CALL = re.compile(
     r"throws|rejects?|catch|allSettled|any|toThrow\w*|toReject\w*|fails|failing|soft|\w*(?i:wait|retry|retries|poll"
     r"|until|eventually|attempt|property)\w*"

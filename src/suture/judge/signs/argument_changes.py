@@ -19,7 +19,7 @@ CHANGING_METHODS = frozenset(
         *("sort", "symmetric_difference_update", "update"),
     )
 )
-"""Methods of Python's collections that change them."""
+"""Methods of Python's collections that modify the collection."""
 COLLECTIONS = ("bytearray", "deque", "dict", "list", "set")
 """Classes whose methods may be called with the collection as an argument: `list.clear(items)`."""
 

@@ -24,7 +24,7 @@ CHANGING_METHODS = (
     "push", "pop", "shift", "unshift", "splice", "sort", "reverse", "fill", "copyWithin", "clear", "delete", "set",
     "add",
 )  # fmt: skip
-"""Methods of JavaScript's arrays, maps and sets that change their object."""
+"""Methods of JavaScript's arrays, maps and sets that modify their object."""
 CHANGING_CALLS = re.compile(
     r"(?:Object|Reflect)\.(?:assign|definePropert(?:y|ies)|set|deleteProperty|setPrototypeOf)"
     rf"|(?:.*\.)?(?:{'|'.join(CHANGING_METHODS)})\.(?:call|apply)"

@@ -29,7 +29,7 @@ LATE_CALLS = re.compile(
 )
 """Functions whose callbacks run, or end, after they have returned."""
 WAITING = re.compile(r"<-|\.Wait\(|\bselect\b")
-"""What a function of Go contains that waits for others."""
+"""Matches what a Go function contains if it waits for other functions."""
 HANDLED_OUTCOMES = re.compile(r"\b(?:status|reason)\b|['\"](?:rejected|fulfilled)['\"]")
 
 

@@ -33,7 +33,7 @@ PORT = 8765
 MAX_STEP_S = 30.0
 """The time limit of one step, so that a step that hangs leaves time for the others."""
 MAX_OUTPUT_BYTES = 200_000
-"""How much of a program's output, or of a response, is read."""
+"""Maximum bytes of a program's output, or of a response, that are read."""
 MAX_MESSAGE_CHARS = 600
 """Maximum number of characters of a message in the report. Chosen by judgement; not measured."""
 PR_SET_DUMPABLE = 4

@@ -202,9 +202,9 @@ def _is_parsed_by_trees(path: str) -> bool:
 
 
 LABEL_PREFIX = "mutation, "
-"""How the label of a candidate of the search begins; the label of the repair follows."""
+"""Prefix of the label of a candidate of the search; the label of the repair follows."""
 FIX_SEPARATOR = "; then "
-"""What stands in such a label between the repair and the fixes of tools that were added to it."""
+"""Separates, in the label of a candidate of the search, the repair from the fixes of tools that were added to it."""
 
 
 def compare_with_rivals(

@@ -22,7 +22,7 @@ README_PATH = "README.md"
 TEST_HEADING = "## Test"
 """The heading of the README before which the files are described."""
 ENTRY_WORD = "{entry}"
-"""What stands for the test file in a layout's command that runs a single one."""
+"""Placeholder for the test file in a layout's command that runs a single one."""
 RELATIVE_IMPORT = re.compile(r"""(?:\brequire\(|\bfrom|\bimport\(?)\s*["'](\.[^"']+)["']""")
 """How JavaScript imports a file of the project."""
 

@@ -59,9 +59,9 @@ from suture.project.workspace import overlay_candidate, unified_diff
 from suture.sandbox.packages import AddedPackages
 
 UNVERIFIED_REASONS = ("no_trusted_check", "no_shown_result", "results_rejected")
-"""Why new code ends unverified although nothing failed: no check says whether it is right."""
+"""Why new code ends unverified although nothing failed: no check shows whether it is right."""
 UNVERIFIED_PREFIX = "unverified_"
-"""How the name of such code begins in the run folder."""
+"""Prefix of the names of unverified code's files in the run folder."""
 UNTESTED_FEATURE_TEXT = "nothing shows the new feature: only that what worked before still does"
 UNSHOWN_PROJECT_TEXT = "nothing in the task shows what the project must do: only Suture's own checks pass"
 

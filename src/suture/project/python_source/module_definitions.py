@@ -26,7 +26,7 @@ Member = tuple[str, ...]
 BROKEN_DEFINITION = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)[ \t]*[(:\[]", re.MULTILINE)
 """Matches a function or class at the top level of a module that need not be valid."""
 BROKEN_METHOD = re.compile(r"^[ \t]+(?:async[ \t]+)?def[ \t]+(\w+)[ \t]*\([ \t]*(?:self|cls)\b", re.MULTILINE)
-"""Matches a method in such a module."""
+"""Matches a method in a module that does not parse."""
 
 
 def preserves_definitions(code: str, original: str) -> bool:

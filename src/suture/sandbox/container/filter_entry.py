@@ -10,7 +10,7 @@ import os
 import sys
 
 SET_SECCOMP, SET_NO_NEW_PRIVILEGES, SECCOMP_MODE_FILTER = 22, 38, 2
-"""Of `linux/prctl.h` and `linux/seccomp.h`."""
+"""Constants of `linux/prctl.h` and `linux/seccomp.h`."""
 
 
 class _FilterProgram(ctypes.Structure):

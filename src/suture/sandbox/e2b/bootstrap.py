@@ -19,7 +19,7 @@ NEW_NAMESPACES = 0x00020000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000
 NO_SETUID, NO_DEVICES, NO_PROGRAMS, RECURSIVE, PRIVATE = 2, 4, 8, 1 << 14, 1 << 18
 """`MS_{NOSUID,NODEV,NOEXEC,REC,PRIVATE}` of `linux/mount.h`."""
 SET_PDEATHSIG, SET_SECCOMP, SET_NO_NEW_PRIVILEGES, SECCOMP_MODE_FILTER = 1, 22, 38, 2
-"""Of `linux/prctl.h` and `linux/seccomp.h`."""
+"""Constants of `linux/prctl.h` and `linux/seccomp.h`."""
 SET_INTERFACE_FLAGS, UP_AND_RUNNING = 0x8914, 1 | 64
 """`SIOCSIFFLAGS` of `linux/sockios.h`, `IFF_{UP,RUNNING}` of `linux/if.h`."""
 CHUNK = 24 << 10

@@ -29,7 +29,7 @@ HEADER_BYTES = 4
 TRIAL_REQUEST = RunRequest(python="", files={"trial": b""}, limits=ProgramLimits(wall_s=30))
 """The smallest request that starts a program and writes a file."""
 TOO_MANY_OPEN_FILES = (errno.EMFILE, errno.ENFILE)
-"""Of this process, and of the whole machine."""
+"""Error numbers for too many open files in this process, and on the whole machine."""
 RunStarter = Callable[[RunRequest], AbstractAsyncContextManager[SupervisedRun]]
 
 

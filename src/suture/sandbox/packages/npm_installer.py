@@ -34,7 +34,7 @@ REGISTRY = re.compile(r"registry|@[^:]+:registry")
 LOGIN = re.compile(r"//(?P<server>[^/\s]+)(?:/\S*)?:(?:_authToken|_auth|_password|username)")
 """Matches the name of a setting that holds a login; the group is the server that it is for."""
 LOGIN_VARIABLE = re.compile(r"npm_config_(?P<name>//.+)", re.IGNORECASE)
-"""Matches the environment variable of such a setting."""
+"""Matches the environment variable of a setting that holds credentials."""
 VARIABLE = re.compile(r"\$\{(\w+)\}")
 """Matches a reference to an environment variable in an `.npmrc`."""
 

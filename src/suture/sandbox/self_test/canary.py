@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 AF_VSOCK = 40
-"""Of `linux/socket.h`: sockets between a virtual machine and its host."""
+"""Constant of `linux/socket.h`: sockets between a virtual machine and its host."""
 NEW_USER_NAMESPACE = 0x10000000
 """`CLONE_NEWUSER` of `linux/sched.h`."""
 KERNEL_SETTINGS = ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches")
@@ -26,7 +26,7 @@ KERNEL_SETTINGS = ("/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/pro
 MIB = 1 << 20
 SIGKILL = 9
 OUTLIVES_PROBE_S = 30
-"""How long a process sleeps that the sandbox or the host must end first. Chosen by judgement; not measured."""
+"""Seconds that a process sleeps which the sandbox or the host must end first. Chosen by judgement; not measured."""
 
 
 def attack_and_wait(bait: dict[str, Any]) -> None:

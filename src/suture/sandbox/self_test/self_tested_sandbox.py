@@ -34,7 +34,7 @@ STATUS_LINES = ("Uid", "CapEff", "CapBnd", "NoNewPrivs", "Seccomp")
 KNOWN_REPORTS: dict[str, ProbeReport] = {}
 """The reports of this process, by `fingerprint`."""
 LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = WeakKeyDictionary()
-"""Held while a sandbox is attacked, by `fingerprint`, so that many sandboxes that open at the same time are
+"""Locks by `fingerprint`, held while a sandbox is attacked, so that many sandboxes that open at the same time are
 attacked once."""
 
 

@@ -29,7 +29,7 @@ TEMPLATE_PATH = f"{LIBRARY}/postgresql.tar.gz"
 """Where the packed data folder of a new PostgreSQL lies in each run."""
 MODULE = "suture_services"
 MODULE_FOLDER = f"{BOX}/{LIBRARY}"
-"""Where `service_program` lies, under this name, if the project's interpreter runs it."""
+"""Folder of `service_program`, under this name, if the project's interpreter runs it."""
 TEMPLATE_LIMITS = ProgramLimits(wall_s=120, cpu_s=60)
 """Creating it takes seconds. Generous, because a busy machine is not the service's fault."""
 INSTALL = {

@@ -302,7 +302,7 @@ uploaded_archives = Table(
     Column("name", String(64), primary_key=True),
     Column("content", LargeBinary, nullable=False),
 )
-"""Projects that callers have sent to such servers."""
+"""Projects that callers have sent to servers that share their work."""
 
 SEARCHED_TABLES = (tasks, iterations)
 """Tables with a full-text index."""

@@ -38,12 +38,12 @@ DESCRIPTORS = (property, staticmethod, classmethod)
 SIGNALS = [int(number) for number in signal.Signals]
 PLUGIN_FOLDER = os.path.dirname(__file__)
 DECIDING_VALUES = (float, type)
-"""Attributes that decide too, such as a tolerance or the exception type that is raised."""
+"""Types of attributes that can also decide whether a test passes: a tolerance, or the exception type that is raised."""
 CONSTANTS = (str, bytes, int, tuple, frozenset)
 """Types of values in the modules that tests import, with which they may compare, such as `string.digits`."""
 COMPILED_AFTER = 100
-"""Comparisons after which they are compiled. That takes as long as they save in some 300 comparisons; most runs are of
-a few tests."""
+"""Number of comparisons of a snapshot after which they are compiled. Compiling takes as long as it saves in some 300
+comparisons, and most runs are of a few tests."""
 
 
 class TestMachinery:

@@ -24,7 +24,7 @@ MAX_IDLE_LINES = 3000
 MAX_IDLE_CALLS = 30
 """Consecutive calls of a function that run no new line, after which only some of its calls are traced."""
 TRACED_CALL_INTERVAL = 16
-"""Of such a function, one call in this number is traced."""
+"""After `MAX_IDLE_CALLS`, one call of the function in this number is traced."""
 
 
 class Tracer:

@@ -35,7 +35,7 @@ FAMILIES = (("+", "-", "*"), ("//", "/", "%"), ("&", "|", "^"), ("<<", ">>"), ("
 """Signs that are mistaken for each other. Chosen by judgement; not measured."""
 LITERAL = re.compile(r"(?P<prefix>[A-Za-z]{0,2})(?P<quote>'''|\"\"\"|'|\")")
 REGEX_SIGNS = ("\\s", "\\d", "\\w", "\\b", "[^", "(?", ".*", ".+", "\\.", "]+", "]*", ")*", "$")
-"""Texts with one of these are held to be regular expressions."""
+"""Strings with one of these characters are taken to be regular expressions."""
 REPLACEMENTS = (
     (r"\$(?!.)", ("", "{slash}Z")), (r"(?<!\$)(?!.)", ("$", "{slash}Z", "{slash}b")),
     (r"(?<!.)\^", ("",)), (r"(?<!.)(?!\^)", ("^", "{slash}b")),

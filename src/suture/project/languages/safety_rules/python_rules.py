@@ -80,7 +80,7 @@ DECODING_FUNCTIONS = frozenset((
 ))  # fmt: skip
 """Calls that decode or download the string that is run."""
 FETCHING_PREFIXES = ("requests.", "httpx.", "urllib.request.", "aiohttp.", "codecs.decode", "marshal.load")
-"""Beginnings of further such names, with their modules."""
+"""Beginnings of further names of functions that decode or download, with their modules."""
 PROCESS_STARTERS = tuple(
     f"subprocess.{name}" for name in ("run", "call", "check_call", "check_output", "Popen")
 )

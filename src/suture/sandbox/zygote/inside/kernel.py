@@ -31,9 +31,9 @@ READ_ONLY, NO_SETUID, NO_DEVICES, NO_PROGRAMS, REMOUNT, BIND = 1, 2, 4, 8, 32, 4
 """`MS_{RDONLY,NOSUID,NODEV,NOEXEC,REMOUNT,BIND}` of `linux/mount.h`."""
 SET_DUMPABLE, SET_SECCOMP, DROP_FROM_BOUNDING_SET = 4, 22, 24
 SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVILEGES = 36, 38
-"""Of `linux/prctl.h`."""
+"""Constants of `linux/prctl.h`."""
 SECCOMP_MODE_FILTER = 2
-"""Of `linux/seccomp.h`."""
+"""Constant of `linux/seccomp.h`."""
 CAPABILITY_VERSION_3 = 0x20080522
 """`_LINUX_CAPABILITY_VERSION_3`, the version of the header that `capset` takes (linux/capability.h)."""
 LAST_CAPABILITY = 63
@@ -142,7 +142,7 @@ def resident_pages() -> int:
 
 
 KILL_COUNTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
-"""Of cgroup v2 and v1; each has a line `oom_kill N`."""
+"""Files of cgroup v2 and v1 that count kills; each has a line `oom_kill N`."""
 
 SOCKET_COUNTS = ("/proc/self/net/sockstat", "/proc/self/net/sockstat6")
 """Each has a line of pairs: `TCP: inuse N orphan N tw N ...`. Orphans are counted for the whole machine, the
