@@ -8,8 +8,9 @@ import pytest
 
 from prepared_suites import prepare_python_suite
 from suture.core.records import Candidate, CodeFrame, Counterexample
+from suture.core.text_excerpts import shorten_pair
 from suture.judge import check_candidate
-from suture.judge.failures import parse_collection_error, shorten_pair
+from suture.judge.failures import parse_collection_error
 from suture.judge.runners.failed_asserts import AssertFacts, read_failed_assert
 from suture.judge.runners.report_plugin.plain_values import render_pair, render_value
 from suture.sandbox import Sandbox

@@ -12,14 +12,15 @@ from itertools import islice
 from suture.agents.context.code_excerpts import fence
 from suture.agents.context.failure_causes import FailureCause, is_whole_run, list_tests
 from suture.core.records import CodeFrame, Counterexample
-from suture.judge.failures import shorten_pair
+from suture.core.text_excerpts import shorten_pair
 from suture.project.python_source.parsing import PARSE_FAULTS
 from suture.project.python_source.statement_edits import split_lines
 from suture.project.workspace import is_test_file
 
 # All limits are chosen by judgement and are not measured.
 MAX_INLINE_CHARS = 100
-"""Longer values are shown one below the other, and the place where they part is named."""
+"""Maximum characters of two values that are shown in one line. Longer ones are shown one below the other, with the
+place where they differ."""
 MAX_VALUE_CHARS = 500
 MAX_MESSAGE_CHARS = 1600
 MAX_CALL_CHARS = 300

@@ -16,7 +16,7 @@ from suture.agents.tuning import MAX_FACT_CHARS, MAX_LINE_CHARS
 from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample
-from suture.judge.failures import shorten_pair
+from suture.core.text_excerpts import shorten_pair
 from suture.project.python_source.statement_edits import defined_names, is_valid_python
 
 NO_DIVERGENCES: Mapping[str, str] = MappingProxyType({})

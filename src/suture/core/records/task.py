@@ -99,7 +99,7 @@ UnmeasuredReason = Literal[
     "tool_fix",
     "unsupported_language",
 ]
-"""Why something about a change was not measured (`suture.judge.unmeasured` renders it)."""
+"""Why something about a change was not measured (`suture.core.records.unmeasured_text` renders it)."""
 
 ExclusionReason = Literal[
     "version_control",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from suture.core.ledger import Payload, RunFolder, kinds, last_payload, read_ledger
-from suture.core.records import UnmeasuredReason
+from suture.core.records.unmeasured_text import render_unmeasured
 from suture.interfaces.narrative.plain_text import format_count
 
 
@@ -19,7 +19,7 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
     confidence = ended.confidence if ended is not None else certificate.confidence
     yield from certificate_summary_lines(certificate, folder.id, confidence, detailed=True)
     if certificate.lint_unmeasured:
-        yield f"Lint: not run, {_unmeasured_text(certificate.lint_unmeasured)}"
+        yield f"Lint: not run, {render_unmeasured(certificate.lint_unmeasured)}"
     yield f"Certificate: {certificate.file}"
     yield f"Check it again: suture verify {folder.id}"
 
@@ -61,7 +61,7 @@ def _test_strength(certificate: kinds.CertificateWritten, *, detailed: bool) -> 
     mutants = selected if certificate.mutants else 0
     caught = f"catch {certificate.killed} of {mutants} deliberate mistakes" if mutants else ""
     if certificate.coverage_unmeasured:
-        text = f"Coverage was not measured: {_unmeasured_text(certificate.coverage_unmeasured)}"
+        text = f"Coverage was not measured: {render_unmeasured(certificate.coverage_unmeasured)}"
         if mutants:
             text = f"Your checks {caught} in it. {text}"
     else:
@@ -70,7 +70,7 @@ def _test_strength(certificate: kinds.CertificateWritten, *, detailed: bool) -> 
         text = f"Your tests run {'every changed line' if is_complete else share}"
         text += f" and {caught} there" if mutants else ""
     if detailed and certificate.mutation_unmeasured:
-        text += f"; mutation testing was skipped: {_unmeasured_text(certificate.mutation_unmeasured)}"
+        text += f"; mutation testing was skipped: {render_unmeasured(certificate.mutation_unmeasured)}"
     if detailed and certificate.edits_found and not certificate.is_minimal:
         text += "; a smaller change may be enough"
     return text
@@ -89,12 +89,6 @@ def delivery_lines(folder: RunFolder) -> Iterator[str]:
     yield from (render_delivery(delivery) or "" for delivery in deliveries)
     if any(isinstance(delivery, kinds.TreeApplied | kinds.CommitMade) for delivery in deliveries):
         yield f"Undo it: suture undo {folder.id}"
-
-
-def _unmeasured_text(reason: UnmeasuredReason) -> str:
-    from suture.judge.unmeasured import render_unmeasured  # slow to import, and seldom needed
-
-    return render_unmeasured(reason)
 
 
 def render_delivery(payload: Payload) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from suture.core.ledger import Event, Payload, kinds, summarise_event
 from suture.core.records import Candidate, Counterexample, MoveKind, Reason, render_reason
+from suture.core.text_excerpts import shorten_pair
 from suture.interfaces.narrative.certificate_rendering import render_delivery
 from suture.interfaces.narrative.flaky_text import list_flaky_tests, render_flaky_repair
 from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS as JUDGEMENT_TEXTS
@@ -16,7 +17,6 @@ from suture.interfaces.narrative.plain_text import (
     render_label,
 )
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
-from suture.judge.failures import shorten_pair
 
 NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""

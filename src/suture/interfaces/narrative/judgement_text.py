@@ -16,8 +16,8 @@ from suture.core.records.judgement import (
     NotComparableReason,
     ScopeKind,
 )
+from suture.core.records.unmeasured_text import render_unmeasured
 from suture.interfaces.narrative.plain_text import format_count
-from suture.judge.unmeasured import render_unmeasured
 
 MAX_SUMMARY_FINDINGS = 8
 """Findings on the first screen, which has at most 25 lines."""
@@ -106,13 +106,14 @@ def render_verdict(judgement: Judgement) -> str:
     return f"{text} (quick judgement, {scope.ran} of {scope.total} tests ran)"
 
 
-def list_facts(judgement: Judgement) -> Iterator[tuple[str, str]]:
+def list_facts(judgement: Judgement, *, suggest_commands: bool = True) -> Iterator[tuple[str, str]]:
     """Yield the facts that matter as (label, text): what the tests say, what proves the change, what guards it."""
     if judgement.base:
         files = len(judgement.files)
         yield "Change", f"{files} file{_s(files)} against {judgement.base}"
     if judgement.reason == "base_does_not_run":
-        yield "Next", "name a command that runs the tests of the state before the change: --test COMMAND"
+        option = ": --test COMMAND" if suggest_commands else ""
+        yield "Next", f"name a test command that runs the tests of the state before the change{option}"
     if judgement.reason == "nothing_passes":
         yield (
             "Next",
@@ -226,7 +227,7 @@ def judgement_as_json(judgement: Judgement) -> dict[str, Any]:
     return {
         "ok": judgement.ok,
         "headline": render_headline(judgement),
-        "facts": dict(list_facts(judgement)),
+        "facts": dict(list_facts(judgement, suggest_commands=False)),
         **{key: value for key, value in encode_record(judgement).items() if key != "runs"},
         "findings": findings,
     }

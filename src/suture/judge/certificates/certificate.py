@@ -30,12 +30,12 @@ from suture.core.records import (
 )
 from suture.core.records.judgement import Judgement
 from suture.core.records.result import render_html
+from suture.core.records.unmeasured_text import render_unmeasured
 from suture.judge.coverage.coverage_run import CoverageResult
 from suture.judge.minimisation.delta_debugging import MinimisationSummary
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.quality.built_in_evaluators import LintResult
 from suture.judge.signs import LIMITING_CODES, MEMORISING_CODES, FileSign, TamperingCode
-from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
 
 JUDGEMENT_FORMAT = "suture-judgement/1"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
+from suture.core.records.unmeasured_text import render_unmeasured
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.judge import Suite, prepare_suite
@@ -50,7 +51,6 @@ from suture.judge.signs import (
     render_tampering_warning,
 )
 from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
-from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text
 from suture.sandbox import Sandbox

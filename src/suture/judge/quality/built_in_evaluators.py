@@ -18,6 +18,7 @@ from typing import Any
 from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.records import UnmeasuredReason
+from suture.core.records.unmeasured_text import render_unmeasured
 from suture.core.settings import SandboxSettings
 from suture.judge.coverage.coverage_run import find_changed_lines, find_touched_by_file, record_executed_lines
 from suture.judge.extraction.program_plans import get_module_name
@@ -25,7 +26,6 @@ from suture.judge.quality.evaluator import QualityResult, QualitySubject
 from suture.judge.runners.diagnostics.lent_programs import find_ruff
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files, make_program_limits
 from suture.judge.tuning import MAX_LINT_FINDINGS
-from suture.judge.unmeasured import render_unmeasured
 from suture.project.languages import Interpreter, resolve_command
 from suture.project.python_source.parsing import parse_module
 from suture.project.safety.scanning import bandit_issues

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from suture.core.records import Task, encode_record
 from suture.core.records.finding_text import render_place
 from suture.core.records.judgement import ChangeFinding, FindingCode, JudgedRun, Judgement
+from suture.core.records.unmeasured_text import render_unmeasured
 from suture.core.settings import JudgeSettings, Settings
 from suture.errors import UsageError
 from suture.judge.certificates.certificate import (
@@ -34,7 +35,6 @@ from suture.judge.certificates.static_checks import (
     require_equal,
     revert_certified_change,
 )
-from suture.judge.unmeasured import render_unmeasured
 from suture.loop.intake.heal_task import build_task_from_snapshot
 from suture.loop.judgement.base_results import ProposedChange
 from suture.loop.judgement.judge_change import apply_policy, decide, judge_change

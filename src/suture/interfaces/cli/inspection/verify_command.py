@@ -187,8 +187,8 @@ async def collect_findings(
 
 def unverifiable_claims(certificate: Certificate) -> dict[str, str]:
     """Return what a certificate says and nobody can verify by running, as text for people; empty for nothing."""
+    from suture.core.records.unmeasured_text import render_unmeasured
     from suture.interfaces.narrative.plain_text import format_count
-    from suture.judge.unmeasured import render_unmeasured
 
     claims = certificate.claims
     minimal, examples, lint = claims.minimal, claims.examples_unmeasured, claims.lint

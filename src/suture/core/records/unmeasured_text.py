@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from suture.core.records import UnmeasuredReason
+from suture.core.records.task import UnmeasuredReason
 
 UNMEASURED_TEXTS: dict[UnmeasuredReason, str] = {
     "disabled": "it is disabled (certification.mutants = 0)",
