@@ -357,6 +357,10 @@ describe("add", () => {
   beforeEach(() => { reset(); });
   test("zero", () => { check(add(zero, 1), 1); });
   test("one", () => { check(add(1, 1), 2); });
+  describe("large", () => {
+    beforeAll(() => { grow(); });
+  });
+  beforeCount++;
 });
 """
 
@@ -379,7 +383,7 @@ async def test_the_block_of_a_javascript_test_is_shown_with_its_group_and_helper
         'from "./add.js"',
     ):
         assert shown in context.tests
-    for hidden in ('test("one"', "other"):
+    for hidden in ('test("one"', "other", "beforeAll", "beforeCount"):
         assert hidden not in context.tests
     assert "return a - b;" in context.code
 

@@ -21,7 +21,7 @@ from suture.models import (
     RoleModels,
     choose_model,
     detect_models,
-    list_cached_models,
+    list_catalogue_models,
     open_role_models,
 )
 from suture.models.weights.weights_cache import write_stamp
@@ -37,7 +37,7 @@ def make_settings(cache: Path, **knobs: object) -> Settings:
 
 def write_weights(cache: Path, name: str) -> None:
     """Write an empty file of the right size that is marked as verified weights."""
-    entry = next(cached.entry for cached in list_cached_models(cache) if cached.entry.name == name)
+    entry = next(cached.entry for cached in list_catalogue_models(cache) if cached.entry.name == name)
     path = cache / "models" / entry.filename
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from suture.errors import PrerequisiteError, UsageError
-from suture.models import list_cached_models, model_path, remove_model
+from suture.models import list_catalogue_models, model_path, remove_model
 from suture.models.weights.weights_cache import (
     CATALOGUE,
     WheelParts,
@@ -40,7 +40,7 @@ def test_a_downloaded_model_is_found(tmp_path: Path) -> None:
     write_sparse_file(weights_path(entry, tmp_path), entry.size_bytes)
     write_stamp(weights_path(entry, tmp_path), entry.sha256)
     assert model_path(NAME, tmp_path) == weights_path(entry, tmp_path)
-    downloaded = {model.entry.name: model.path is not None for model in list_cached_models(tmp_path)}
+    downloaded = {model.entry.name: model.path is not None for model in list_catalogue_models(tmp_path)}
     assert downloaded == {"qwen2.5-coder-1.5b": False, NAME: True}
 
 
@@ -62,7 +62,7 @@ def test_removing_a_model_removes_its_partial_files(tmp_path: Path) -> None:
     write_sparse_file(weights_path(entry, tmp_path), entry.size_bytes)
     write_sparse_file(partial_path(entry, tmp_path), 10)
 
-    assert [model.partial_bytes for model in list_cached_models(tmp_path)] == [0, 10]
+    assert [model.partial_bytes for model in list_catalogue_models(tmp_path)] == [0, 10]
     assert remove_model(NAME, tmp_path) == entry.size_bytes + 10
     assert {path.suffix for path in (tmp_path / "models").iterdir()} == {".lock"}
     assert remove_model(NAME, tmp_path) == 0

@@ -60,7 +60,7 @@ def _make_locked(parent: Path, prefix: str) -> tuple[tempfile.TemporaryDirectory
         except OSError:
             folder.cleanup()
             raise
-        if descriptor is not None and _is_held(descriptor) and Path(folder.name).exists():
+        if descriptor is not None and _lock_new_folder(descriptor) and Path(folder.name).exists():
             return folder, descriptor
         # Another process has taken the folder for an abandoned one before it was locked.
         folder.cleanup()
@@ -78,8 +78,8 @@ def folder_suffix() -> str:
     return f".{machine}.locked"
 
 
-def _is_held(descriptor: int) -> bool:
-    """Lock a new folder; return whether nobody else has."""
+def _lock_new_folder(descriptor: int) -> bool:
+    """Lock a folder that was just made; return false if another process locked it first."""
     try:
         return _try_lock(descriptor)
     except OSError:

@@ -87,7 +87,13 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     elif suite.task.checks:
         names = _make_task_names(suite, files)
         check_outcomes, output, _, depends_on_order = await _run_checks(
-            suite.task.checks, files, suite.sandbox, suite.settings, names, wall_s, asks_again=True
+            suite.task.checks,
+            files,
+            suite.sandbox,
+            suite.settings,
+            names,
+            wall_s,
+            repeats_in_other_order=True,
         )
         outcomes += check_outcomes
         outputs.append(output)
@@ -152,7 +158,7 @@ async def run_programs(
 
 
 async def _try_program(runner: SplitRunner, plan: ProgramPlan) -> ProgramOutcome:
-    """Run a program by the split verdict; without a run, say so if it needs live objects."""
+    """Run a program in the split runner. If it needs live objects, return an error without running it."""
     if plan.live:
         return ProgramOutcome(status="error", live_reason=plan.live)
     return await runner.try_program(plan)
@@ -199,7 +205,7 @@ async def grade_program(
 
 
 def _attribute_outcome(outcome: CheckOutcome, task: Task) -> CheckOutcome:
-    """Return a test's outcome; the tests of a skeleton are Suture's own and no statement of the user."""
+    """Return a test's outcome, with the provenance `smoke` if the test belongs to one of Suture's skeletons."""
     is_own = task.project is not None and any(
         is_test_file(path) and outcome.check_id.startswith(path) for path in task.project.scaffold
     )
@@ -263,7 +269,7 @@ async def _run_checks(
     wall_s: float | None = None,
     cpu_s: float | None = None,
     *,
-    asks_again: bool = False,
+    repeats_in_other_order: bool = False,
 ) -> tuple[list[CheckOutcome], str, float | None, bool]:
     """Run function-level checks and return (outcomes, output, cpu_s, depends_on_order).
 
@@ -271,7 +277,7 @@ async def _run_checks(
     answers of a candidate that passes depend on the order of the calls.
 
     Args:
-        asks_again: Whether to make the calls again in another order.
+        repeats_in_other_order: Whether to make the calls again in another order.
     """
     outcomes: list[CheckOutcome] = []
     output, depends_on_order = b"", False
@@ -289,7 +295,7 @@ async def _run_checks(
                 evidence = "nonce"
                 result = await run_with_nonce(sandbox, settings, files, names.module, plan, wall_s)
             outcomes.append(_make_outcome(check, result, evidence))
-        if asks_again and all(outcome.passed for outcome in outcomes):
+        if repeats_in_other_order and all(outcome.passed for outcome in outcomes):
             await runner.stop_candidate()
             output = runner.output  # without that of the calls in another order
             depends_on_order = await runner.find_order_dependence()

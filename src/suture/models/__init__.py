@@ -39,7 +39,7 @@ from suture.models.role_models import (
 from suture.models.scripted_model import ScriptedModel
 from suture.models.token_counting import count_tokens, prompt_token_upper_bound
 from suture.models.weights.download import pull_model
-from suture.models.weights.weights_cache import list_cached_models, model_path, remove_model
+from suture.models.weights.weights_cache import list_catalogue_models, model_path, remove_model
 
 __all__ = [
     "NO_MODEL",
@@ -63,7 +63,7 @@ __all__ = [
     "count_tokens",
     "detect_models",
     "find_profile",
-    "list_cached_models",
+    "list_catalogue_models",
     "listen_to_replies",
     "load_recording",
     "model_path",

@@ -32,7 +32,7 @@ from suture.models.providers.connections import mask_credentials
 from suture.models.providers.endpoints import list_ollama_models
 from suture.models.providers.langchain_model import LangChainModel
 from suture.models.providers.registry import PROVIDERS, open_model_by_name, wrap_langchain_chat
-from suture.models.weights.weights_cache import CATALOGUE, list_cached_models
+from suture.models.weights.weights_cache import CATALOGUE, list_catalogue_models
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -341,7 +341,7 @@ def _detect_embedded_model(settings: Settings) -> DetectedModel:
     label = "embedded model"
     if importlib.util.find_spec("xllamacpp") is None:
         return DetectedModel(label=label, detail=f"not installed; {format_install_command('local')}")
-    for cached in list_cached_models(settings.paths.cache):
+    for cached in list_catalogue_models(settings.paths.cache):
         if cached.path is not None:
             return DetectedModel(
                 label=label, model=f"local:{cached.entry.name}", detail="its weights are here"

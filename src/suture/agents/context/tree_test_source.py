@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from suture.agents.context.code_units import CodeUnit, list_units
 from suture.agents.context.python_test_source import MAX_HELPER_LINES, MAX_TEST_LINES, TestSource
 from suture.core.records import Language
-from suture.mutation.tree_sitter.syntax_tree import get_field, walk
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
 from suture.mutation.tree_sitter.value_kinds import CALLS, STRINGS, parse_source_tree
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 TEST_CALLS = ("test", "it", "describe", "suite", "context", "specify")
 HOOK_CALLS = ("beforeEach", "beforeAll", "before")
+"""Calls of hooks that run before the tests of a group."""
 MAX_FRONT_LINES = 12
 """Lines of a long test that are shown before the cases of its table. Chosen by judgement; not measured."""
 DECLARATIONS = (
@@ -65,8 +66,8 @@ class _BlockReader:
         root = parse_source_tree(self._texts[path], path, self._language)
         chain = _find_chain(root, names)
         if not chain:
-            # The titles are made while the file runs, often in a loop over a table that the group holds.
-            chain = self._find_at_line(root, path)
+            # The titles are computed at run time, often in a loop over a table in the group.
+            chain = self._find_enclosing_blocks(root, path)
             small = next(
                 (n for n, node in enumerate(chain) if _last(node) - _first(node) < MAX_TEST_LINES), None
             )
@@ -77,8 +78,7 @@ class _BlockReader:
             self.source.add_lines(path, _first(group), _first(group))
             for hook in _find_hooks(group):
                 self.source.add_lines(path, _first(hook), _last(hook))
-        self._show_node(path, chain[-1])
-        self._show_used(path, self._collect_names(chain))
+        self._show_block(path, chain)
         return self.source
 
     def read_function(self, paths: Sequence[str], name: str) -> TestSource | None:
@@ -87,14 +87,13 @@ class _BlockReader:
         for path in paths:
             root = parse_source_tree(self._texts[path], path, self._language)
             for node in root.named_children:
-                if node.type == "function_declaration" and _text(get_field(node, "name")) == function:
-                    self._show_node(path, node, case)
-                    self._show_used(path, self._collect_names([node]))
+                if node.type == "function_declaration" and get_text(get_field(node, "name")) == function:
+                    self._show_block(path, [node], case)
                     return self.source
         return None
 
-    def _find_at_line(self, root: Node, path: str) -> list[Node]:
-        """Return the innermost blocks around the failing line, for names that are made while the file runs."""
+    def _find_enclosing_blocks(self, root: Node, path: str) -> list[Node]:
+        """Return the blocks that enclose the failing line, outermost first, if titles are computed at run time."""
         line = self._failing_line
         if line is None or self._file not in ("", path):
             return []
@@ -123,18 +122,22 @@ class _BlockReader:
             self.source.lines[path] -= set(shown) - keep
             self.source.notes.append(f"{len(set(shown) - keep)} lines of this test are not shown")
 
-    def _collect_names(self, nodes: Sequence[Node]) -> set[str]:
-        names = set(WORD.findall(_text(nodes[-1])))
-        for group in nodes[:-1]:
-            for hook in _find_hooks(group):
-                names |= set(WORD.findall(_text(hook)))
+    def _show_block(self, path: str, chain: Sequence[Node], case: str = "") -> None:
+        """Show the last of some nested blocks, and what the file declares that it or the hooks use."""
+        self._show_node(path, chain[-1], case)
+        hooks = [hook for group in chain[:-1] for hook in _find_hooks(group)]
+        names = {name for node in (chain[-1], *hooks) for name in WORD.findall(get_text(node))}
         self.source.used = names
+        self.source.calls = self._collect_calls(chain[-1])
+        self._show_used(path, names)
+
+    def _collect_calls(self, block: Node) -> set[str]:
+        """Return the names of what the failing statement calls, or the whole block if that is not known."""
         line = self._failing_line
-        statements = [n for n in walk(nodes[-1]) if line is not None and _first(n) <= line <= _last(n)]
+        statements = [n for n in walk(block) if line is not None and _first(n) <= line <= _last(n)]
         innermost = next((n for n in reversed(statements) if n.type.endswith("statement")), None)
-        needed = _find_needed(nodes[-1], innermost) if innermost is not None else [nodes[-1]]
-        self.source.calls = {name for node in needed for name in _called_names(node)}
-        return names
+        needed = _find_needed(block, innermost) if innermost is not None else [block]
+        return {name for node in needed for name in _called_names(node)}
 
     def _show_used(self, path: str, names: set[str]) -> None:
         """Show imports, helpers and constants of the test's file that the test uses."""
@@ -162,13 +165,13 @@ class _BlockReader:
 def _find_needed(block: Node, statement: Node) -> list[Node]:
     """Return the statement around the failing line, and the declarations before it that its names come from."""
     statement = _find_condition(statement)
-    needed, names = [statement], set(WORD.findall(_text(statement)))
+    needed, names = [statement], set(WORD.findall(get_text(statement)))
     earlier = [n for n in walk(block) if n.type in DECLARATIONS and n.start_byte < statement.start_byte]
     for node in sorted(earlier, key=lambda node: -node.start_byte):
         left = get_field(node, "left", "name")
-        if left is not None and names & set(WORD.findall(_text(left))):
+        if left is not None and names & set(WORD.findall(get_text(left))):
             needed.append(node)
-            names |= set(WORD.findall(_text(node)))
+            names |= set(WORD.findall(get_text(node)))
     return needed
 
 
@@ -185,11 +188,7 @@ def _find_condition(statement: Node) -> Node:
 def _called_names(node: Node) -> Iterator[str]:
     for part in walk(node):
         if part.type in CALLS:
-            yield _text(get_field(part, "function", "constructor")).rpartition(".")[2]
-
-
-def _text(node: Node | None) -> str:
-    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+            yield get_text(get_field(part, "function", "constructor")).rpartition(".")[2]
 
 
 def _first(node: Node) -> int:
@@ -202,12 +201,16 @@ def _last(node: Node) -> int:
 
 def _iter_blocks(root: Node) -> Iterator[Node]:
     """Yield the statements of calls such as `describe(...)` and `test.each(...)(...)`, outer ones first."""
-    for node in walk(root):
-        if node.type == "expression_statement" and node.named_children:
-            call = node.named_children[0]
-            name = re.match(r"[\w$]+", _text(call))
-            if call.type == "call_expression" and name is not None and name[0] in TEST_CALLS:
-                yield node
+    return (node for node in walk(root) if _get_called_name(node) in TEST_CALLS)
+
+
+def _get_called_name(statement: Node) -> str:
+    """Return the first name of the call that a statement is, such as `test` of `test.each(...)(...)`."""
+    call = statement.named_children[0] if statement.named_children else None
+    if statement.type != "expression_statement" or call is None or call.type != "call_expression":
+        return ""
+    name = re.match(r"[\w$]+", get_text(call))
+    return name[0] if name is not None else ""
 
 
 def _find_chain(root: Node, names: Sequence[str]) -> list[Node]:
@@ -226,14 +229,22 @@ def _find_chain(root: Node, names: Sequence[str]) -> list[Node]:
 def _title(block: Node) -> str:
     arguments = get_field(block.named_children[0], "arguments")
     title = arguments.named_children[0] if arguments is not None and arguments.named_children else None
-    return _text(title)[1:-1] if title is not None and title.type in (*STRINGS, "template_string") else ""
+    return get_text(title)[1:-1] if title is not None and title.type in (*STRINGS, "template_string") else ""
 
 
 def _find_hooks(group: Node) -> Iterator[Node]:
-    """Yield the hooks of a group that run before its tests."""
+    """Yield the hooks of a group that run before its tests, without those of the groups inside it."""
     for node in walk(group):
-        if node.type == "expression_statement" and _text(node).startswith(HOOK_CALLS):
+        if _get_called_name(node) in HOOK_CALLS and _find_group(node) == group:
             yield node
+
+
+def _find_group(statement: Node) -> Node | None:
+    """Return the innermost group that contains a statement."""
+    above = statement.parent
+    while above is not None and _get_called_name(above) not in TEST_CALLS:
+        above = above.parent
+    return above
 
 
 def _find_long_lists(node: Node) -> list[Node]:
@@ -248,7 +259,7 @@ def _elements(table: Node) -> list[Node]:
 def _find_case(table: Node, case: str, line: int | None) -> Node | None:
     """Return the element of a table that failed: by its name, with `_` for blanks, or by the line."""
     for element in _elements(table):
-        texts = [_text(n)[1:-1].replace(" ", "_") for n in walk(element) if n.type in STRINGS]
+        texts = [get_text(n)[1:-1].replace(" ", "_") for n in walk(element) if n.type in STRINGS]
         if (case and case in texts) or (line is not None and _first(element) <= line <= _last(element)):
             return element
     return None

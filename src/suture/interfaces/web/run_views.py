@@ -166,7 +166,7 @@ def _describe_result(folder: RunFolder) -> dict[str, Any]:
     return {
         "headline": next(iter(render_short_result(result, folder, suggest_commands=False))),
         "evidence": evidence_sentence(result, folder),
-        "remarks": [*choice, *caution_lines(result, folder)],
+        "remarks": [*choice, *caution_lines(result, folder, suggest_commands=False)],
         "undecided": is_undecided,
         "has_diff": bool(result.diff),
         "applied": list(applied_files(folder)),
@@ -213,7 +213,7 @@ class _LedgerReader:
     def __init__(self, last_seq: int, run: str, *, with_text: bool) -> None:
         self._run = run
         self._with_text = with_text
-        self._narrator = ProgressNarrator()
+        self._narrator = ProgressNarrator(suggest_commands=False)
         self.offset = 0
         self.last_seq = last_seq
         self.ended = False

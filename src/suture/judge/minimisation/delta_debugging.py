@@ -1,8 +1,8 @@
 """Find the smallest part of a change that still passes, by delta debugging over its parts or its lines.
 
-The algorithm is `ddmin` (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). Its
-oracle, the function that judges a smaller change, is the trusted suite. Code that no test needs may still be
-right. So code that a person or a model wrote as a unit is not cut, and code that changes an answer stays.
+The algorithm is `ddmin` (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002). A
+smaller change passes if the trusted suite passes with it. Code that no test needs may still be right. So code that a
+person or a model wrote as a unit is not cut, and code that changes an answer stays.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from suture.project.workspace import decode_text
 CODE_LINE = re.compile(r"^\s*(?!#|//|/?\*|import\b|from\b)[^\n]*\w")
 """Matches a line that is no comment and no import."""
 PartT = TypeVar("PartT")
-ChangeOracle = Callable[[Mapping[str, str]], Awaitable[bool]]
+ChangePredicate = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Returns whether files (path -> text, over the project's own) pass every check that decides."""
 
 
@@ -39,7 +39,7 @@ class MinimisationSummary:
     Attributes:
         edits_found: Edits of the original change, one for each line.
         edits: Edits that remain.
-        runs: Calls of the oracle.
+        runs: Runs of the trusted suite.
         is_minimal: Whether every remaining part is needed; false if the limit of runs was reached first.
         left_out: Names of the parts that were left out: files, and functions in them.
     """
@@ -66,20 +66,20 @@ class MinimisedChange:
 async def minimise(
     before: Mapping[str, bytes],
     files: Mapping[str, str],
-    oracle: ChangeOracle,
+    still_passes: ChangePredicate,
     *,
     max_runs: int,
-    is_equivalent: ChangeOracle | None = None,
+    is_equivalent: ChangePredicate | None = None,
 ) -> MinimisedChange:
     """Leave out the parts of a change that the tests do not need and that change no answer.
 
     Args:
         files: The change, path -> text; it passes.
-        max_runs: Maximum calls of the oracle; the smallest change that was found by then is the result.
+        max_runs: Maximum runs of the trusted suite; the smallest change that was found by then is the result.
         is_equivalent: Returns whether a smaller change answers like the whole one; by default only the tests
             decide.
     """
-    search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
+    search = _Search(before=before, files=files, still_passes=still_passes, runs_left=max_runs)
     parts = split_into_parts(before, files)
     remaining, is_minimal = await search.ddmin(parts)
     if is_equivalent is not None and len(remaining) < len(parts):
@@ -96,10 +96,10 @@ async def minimise(
 
 
 async def minimise_lines(
-    before: Mapping[str, bytes], files: Mapping[str, str], oracle: ChangeOracle, *, max_runs: int
+    before: Mapping[str, bytes], files: Mapping[str, str], still_passes: ChangePredicate, *, max_runs: int
 ) -> MinimisedChange:
     """Make a change smaller line by line. Only changes that a search assembled may be cut in this way."""
-    search = _Search(before=before, files=files, oracle=oracle, runs_left=max_runs)
+    search = _Search(before=before, files=files, still_passes=still_passes, runs_left=max_runs)
     blocks = [edit for path in sorted(files) for edit in diff_blocks(path, before.get(path), files[path])]
     remaining, _ = await search.ddmin([ChangePart(name="", edits=(block,)) for block in blocks])
     lines = [
@@ -119,13 +119,13 @@ async def minimise_lines(
 
 
 async def find_unneeded_removals(
-    before: Mapping[str, bytes], files: Mapping[str, str], oracle: ChangeOracle
+    before: Mapping[str, bytes], files: Mapping[str, str], still_passes: ChangePredicate
 ) -> list[tuple[str, int]]:
     """Return (path, line before the change) of code that a change only removes, and without whose removal it passes.
 
     Imports, comments, and what the change adds elsewhere do not count.
     """
-    search = _Search(before=before, files=files, oracle=oracle, runs_left=MAX_RESTORED_BLOCKS)
+    search = _Search(before=before, files=files, still_passes=still_passes, runs_left=MAX_RESTORED_BLOCKS)
     blocks = [edit for path in sorted(files) for edit in diff_blocks(path, before.get(path), files[path])]
     parts = [ChangePart(name="", edits=(block,)) for block in blocks]
     added = {line.strip() for block in blocks for line in block.lines}
@@ -142,7 +142,7 @@ async def find_unneeded_removals(
 
 
 async def _restore_behaviour(
-    parts: list[ChangePart], remaining: list[ChangePart], search: _Search, is_equivalent: ChangeOracle
+    parts: list[ChangePart], remaining: list[ChangePart], search: _Search, is_equivalent: ChangePredicate
 ) -> list[ChangePart]:
     """Return the remaining parts, together with each dropped part that changes an answer."""
     if await is_equivalent(search.apply_parts(remaining)):
@@ -212,11 +212,11 @@ async def _find_passing(
 
 @dataclass(kw_only=True)
 class _Search:
-    """The delta debugging of one change: its texts, the oracle, and what the oracle said so far."""
+    """The delta debugging of one change: its files, and which parts of it pass, as far as they were judged."""
 
     before: Mapping[str, bytes]
     files: Mapping[str, str]
-    oracle: ChangeOracle
+    still_passes: ChangePredicate
     runs_left: int
     judged: dict[tuple[tuple[str, str], ...], bool] = field(default_factory=dict)
 
@@ -238,7 +238,7 @@ class _Search:
                 return False
             parses = all(self._parses(path, text) for path, text in files.items())
             self.runs_left -= parses  # what does not parse is not run
-            self.judged[key] = parses and await self.oracle(files)
+            self.judged[key] = parses and await self.still_passes(files)
         return self.judged[key]
 
     def _parses(self, path: str, text: str) -> bool:

@@ -9,54 +9,39 @@ from __future__ import annotations
 import errno
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING, Literal
 
-from suture.mutation.tree_sitter.syntax_tree import enclosing_loop, get_field, get_text, is_same_node, walk
-from suture.mutation.tree_sitter.value_kinds import ARGUMENTS, BLOCKS, FUNCTIONS, LOOPS
+from suture.mutation.tree_sitter.syntax_tree import (
+    MENTIONS,
+    enclosing_loop,
+    get_field,
+    get_text,
+    is_same_node,
+    walk,
+)
+from suture.mutation.tree_sitter.value_kinds import ARGUMENTS, BLOCKS, EXITS, FUNCTIONS, LOOPS, NULLS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-LEAVING = ("return_statement", "break_statement", "continue_statement")
+LEAVING = EXITS - {"throw_statement"}
 COMPARISONS = ("instanceof", "in", "==", "!=", "===", "!==", "<", "<=", ">", ">=", "typeof", "!")
-"""Operators that ask which failure it is, and do not show it."""
+"""Operators that test which failure it is, and do not show it."""
 NAMING_FIELDS = (("name", "value"), ("left", "right"), ("alias", "value"))
 """Fields of the nodes that give a value a name: of the name, and of the value."""
 NAMING = ("variable_declarator", "short_var_declaration", "type_switch_statement")
 CONDITION_PARTS = ("binary_expression", "parenthesized_expression", "if_statement")
-IDENTIFIERS = ("identifier", "shorthand_property_identifier")
-NOTHING = ("nil", "null", "undefined")
 RECOVER = "recover()"
 
 SYSTEM_CODES = frozenset((*errno.errorcode.values(), "EAI_AGAIN", "ENOTFOUND"))
 """Codes of failures of the operating system, such as `ENOENT`. A failure of an assertion has another one."""
 ERROR_CODE = re.compile(r"(?:\w+\??\.)?code")
+NAMED_TWICE = 2
+"""Occurrences of the name of a list that is only declared and added to."""
 
-_FailureUse = Literal["asked", "compared with nothing", "thrown", "renamed", "ignored", "shown"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Handler:
-    """Code that gets a failure.
-
-    Attributes:
-        body: The code.
-        uses: How it uses the failure.
-        throws: Whether it may throw.
-    """
-
-    body: Node
-    uses: frozenset[_FailureUse]
-    throws: bool
-
-    @property
-    def loses_failures(self) -> bool:
-        """Whether it may end normally, although it shows the failure to nobody."""
-        if "shown" in self.uses:
-            return False
-        return not self.throws or "asked" in self.uses
+_FailureUse = Literal["shown", "classified", "neither"]
+"""What an expression does with a failure: show it to somebody, or test which failure it is."""
 
 
 def ignores_failure(handler: Node, names: Counter[str]) -> bool:
@@ -73,15 +58,13 @@ def ignores_failure(handler: Node, names: Counter[str]) -> bool:
     throws = any(part.type == "throw_statement" for part in walk(body))
     if throws and (_always_throws(body) or _is_retried(body)):
         return False
-    uses = frozenset(_find_uses(body, words, names))
-    return _Handler(body=body, uses=uses, throws=throws).loses_failures
+    return _may_lose_failure(set(_find_uses(body, words, names)), throws=throws)
 
 
 def loses_panic(deferred: Node, names: Counter[str]) -> bool:
     """Return whether a deferred statement of Go that calls `recover` may lose a panic."""
     throws = any(get_text(part.child_by_field_name("function")) == "panic" for part in walk(deferred))
-    uses = frozenset(_find_uses(deferred, set(), names))
-    return _Handler(body=deferred, uses=uses, throws=throws).loses_failures
+    return _may_lose_failure(set(_find_uses(deferred, set(), names)), throws=throws)
 
 
 def leaves_handler(statement: Node) -> bool:
@@ -95,6 +78,11 @@ def leaves_handler(statement: Node) -> bool:
             is_loop = in_loop or node.type in (*LOOPS, "switch_statement")
             pending += [(part, is_loop) for part in node.named_children]
     return False
+
+
+def _may_lose_failure(uses: Set[_FailureUse], *, throws: bool) -> bool:
+    """Return whether a handler may end normally, although it shows the failure to nobody."""
+    return "shown" not in uses and (not throws or "classified" in uses)
 
 
 def _always_throws(body: Node) -> bool:
@@ -118,7 +106,7 @@ def _is_retried(body: Node) -> bool:
 
 def _find_uses(body: Node, words: set[str], names: Counter[str]) -> Iterator[_FailureUse]:
     """Yield how code uses the failure that has one of some names, or that `recover()` returns."""
-    parts = [part for part in walk(body) if part.type in IDENTIFIERS or _calls_recover(part)]
+    parts = [part for part in walk(body) if part.type in MENTIONS or _calls_recover(part)]
     known: set[str] | None = None
     while known != words:
         known = set(words)
@@ -137,25 +125,25 @@ def _classify(part: Node, body: Node, names: Counter[str]) -> tuple[_FailureUse,
     """Return how one expression is used, and the names that its value gets there."""
     node = part
     if part.parent is not None and part.parent.type == "expression_statement":
-        return "ignored", set()
+        return "neither", set()
     while node.parent is not None and not is_same_node(node, body):
         above = node.parent
         sign = get_text(above.child_by_field_name("operator"))
         if above.type == "throw_statement" or get_text(above.child_by_field_name("function")) == "panic":
-            return "thrown", set()
+            return "neither", set()
         if sign in COMPARISONS and _asks_for_system_code(above):
-            return "compared with nothing", set()
+            return "neither", set()
         if sign in COMPARISONS:
             sides = (above.child_by_field_name("left"), above.child_by_field_name("right"))
-            is_empty = any(get_text(side) in NOTHING for side in sides)
-            return "compared with nothing" if is_empty else "asked", set()
+            is_empty = any(get_text(side) in NULLS for side in sides)
+            return "neither" if is_empty else "classified", set()
         if is_same_node(above.child_by_field_name("condition"), node):
             is_truth = part.parent is not None and part.parent.type in CONDITION_PARTS
-            return "compared with nothing" if is_truth else "asked", set()
+            return "neither" if is_truth else "classified", set()
         if above.type in NAMING or above.type == "assignment_statement":
             return _classify_naming(above, node)
         if above.type == "switch_statement" or sign == "void" or _is_only_collected(node, names):
-            return ("asked" if above.type == "switch_statement" else "ignored"), set()
+            return ("classified" if above.type == "switch_statement" else "neither"), set()
         node = above
     return "shown", set()
 
@@ -181,16 +169,16 @@ def _classify_naming(holder: Node, node: Node) -> tuple[_FailureUse, set[str]]:
     for name_field, value_field in NAMING_FIELDS:
         name, value = holder.child_by_field_name(name_field), holder.child_by_field_name(value_field)
         if is_same_node(name, node):
-            return "ignored", set()
+            return "neither", set()
         if name is not None and value is not None and is_same_node(value, node):
             new_names = {get_text(part) for part in walk(name) if "identifier" in part.type} - {"_"}
             if holder.type == "assignment_statement":
-                return ("shown" if new_names else "ignored"), set()
-            is_asked = "type_" in holder.type or any(
+                return ("shown" if new_names else "neither"), set()
+            is_classified = "type_" in holder.type or any(
                 part.type == "type_assertion_expression" for part in walk(value)
             )
-            return ("asked" if is_asked else "renamed"), new_names
-    return "asked", set()
+            return ("classified" if is_classified else "neither"), new_names
+    return "classified", set()
 
 
 def _is_only_collected(node: Node, names: Counter[str]) -> bool:
@@ -200,4 +188,4 @@ def _is_only_collected(node: Node, names: Counter[str]) -> bool:
     if function is None:
         return False
     is_added = get_text(get_field(function, "property")) in ("push", "add", "unshift")
-    return is_added and names[get_text(get_field(function, "object"))] == 2
+    return is_added and names[get_text(get_field(function, "object"))] == NAMED_TWICE

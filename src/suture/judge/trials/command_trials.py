@@ -28,13 +28,13 @@ class CandidateRunner(ABC):
 
     Attributes:
         notes: What the user should know about the trials.
-        is_patient: Whether a candidate that timed out can be tried again with longer timeouts.
+        can_extend_timeouts: Whether a candidate that timed out can be tried again with longer timeouts.
         min_run_s: Wall-clock seconds below which it is not worthwhile to run a batch.
         max_overrun_s: Wall-clock seconds by which a batch may exceed its timeout.
     """
 
     notes: list[str]
-    is_patient: bool = False
+    can_extend_timeouts: bool = False
     min_run_s: float = 0.0
     max_overrun_s: float = 1.0
 
@@ -69,7 +69,7 @@ class CandidateRunner(ABC):
         """Try candidates in their order, as many as fit into the time.
 
         Args:
-            extra_cpu_s: CPU seconds that each test may take in addition to its limit, if `is_patient`.
+            extra_cpu_s: CPU seconds that each test may take in addition to its limit, if `can_extend_timeouts`.
 
         Raises:
             SandboxError: The sandbox failed.
@@ -151,7 +151,7 @@ async def start_command_trials(project: FailingProject, max_seconds: float) -> l
         outcomes = await project.command.run_selected(project.files, _failing_tests(project))
         if outcomes and all(outcome.passed for outcome in outcomes):
             return []
-        timeout_s = tuning.COMMAND_PATIENCE * (time.monotonic() - began_s)
+        timeout_s = tuning.COMMAND_TIMEOUT_FACTOR * (time.monotonic() - began_s)
     timeout_s = max(tuning.MIN_COMMAND_TIMEOUT_S, timeout_s)
     return [CommandTrials(project, timeout_s) for _ in range(tuning.PARALLEL_RUNS)]
 

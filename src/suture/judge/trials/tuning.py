@@ -19,13 +19,13 @@ MIN_BASELINE_S = 3.0
 ENDLESS_SHARE = 0.03
 """A failing test counts as endless after this share of the baseline's seconds, in CPU time."""
 MIN_ENDLESS_CPU_S = 1.0
-"""Minimum of that limit."""
+"""Minimum CPU time after which a failing test counts as endless."""
 KNOWN_ENDLESS_CPU_S = 0.3
-"""The limit of a test that already timed out in the user's run."""
+"""CPU time after which a test that already timed out in the user's run counts as endless."""
 NEARBY_TESTS_SHARE = 0.2
 """Maximum share of the baseline's seconds for tracing passing tests near the failing ones."""
 MAX_NEARBY_TESTS_S = 1.5
-"""Maximum time for tracing them."""
+"""Maximum time for tracing passing tests near the failing ones."""
 TRACING_SLOWDOWN = 20.0
 """How many times longer a failing test may take while it is traced; the lines until then count."""
 MAX_WHOLE_SUITE_TESTS = 1000
@@ -97,57 +97,57 @@ CALL_WORKER_SPARE_S = 10.0
 
 COMMAND_RIVALS = 10
 """Candidates tried after the first that passes."""
-COMMAND_PATIENCE = 4.0
-"""The timeout of a trial, as a multiple of the unchanged code's time."""
+COMMAND_TIMEOUT_FACTOR = 4.0
+"""The timeout of a trial by the whole command, as a multiple of the unchanged code's time."""
 MIN_COMMAND_TIMEOUT_S = 3.0
-"""The least timeout of a trial."""
+"""Minimum timeout of a trial by the whole command."""
 PARALLEL_RUNS = 2
 """Whole runs of the tests side by side, for a machine with two cores."""
 MIN_COMMAND_RUN_S = 0.5
-"""The least timeout of a run, however little time is left. Chosen by judgement; not measured."""
+"""Minimum timeout of a run, however little time is left. Chosen by judgement; not measured."""
 HUNG_COMMAND_SHARE = 0.05
 """The timeout of a trial where the unchanged code hit its time limit, as a share of the time for all trials."""
 
 # --- Trials by a driver (languages other than Python) -----------------------------------------------------
 
 BASELINE_SHARE = 0.3
-"""The most time for the baseline run, unless one run of the command takes longer."""
+"""Maximum share of the search's time for the baseline run, unless one run of the command takes longer."""
 BASELINE_SLOWDOWN = 2.5
 """Duration of a baseline run with line coverage, as a multiple of one run of the command."""
-BASELINE_S = 30.0
-"""The most seconds of a baseline run."""
-SILENT_BASELINE_S = 3.0
-"""The same where the unchanged code never ends."""
+MAX_BASELINE_S = 30.0
+"""Maximum time for a baseline run."""
+ENDLESS_BASELINE_S = 3.0
+"""Maximum time for a baseline run of code that never ends."""
 INTERRUPTIBLE_BASELINE_S = 10.0
-"""The same where the driver can interrupt the loops of that code."""
+"""Maximum time for a baseline run of code that never ends, if the driver can interrupt its loops."""
 DRIVER_START_S = 20.0
 """Seconds that a driver may take beside the trials themselves, such as for a compiler."""
 PROCESS_START_MS = 20_000
 """Milliseconds that a trial process may take until it is ready."""
 MIN_ROUND_LINGER_S = 1.5
-"""When one round has found a passing candidate, the others may continue for so many seconds,"""
+"""Minimum time for which the other candidates of a round may continue after one of them has passed."""
 ROUND_LINGER_SHARE = 0.5
-"""or for this share of the time so far, whichever is more."""
+"""Share of the time so far for which the other candidates of a round may continue after one of them has passed."""
 LINGER_MS = 1500
 """Milliseconds that a driver continues, with its rivals, after its first passing candidate."""
 FIRST_ROUND_DIVISOR = 4
 """The first round of a search has this part of a round's candidates: likely ones are soon known."""
-SILENT_ROUND = 20
-"""Candidates of a round where the unchanged code never ends: most of them take all the time that one has."""
-SILENT_RIVALS = 10
-"""Candidates tried after the first that passes, likewise."""
-TRIAL_PATIENCE = 6.0
-"""The timeout of a trial, as a multiple of the unchanged code's time."""
-SILENT_TRIAL_S = 1.0
-"""The timeout of a trial where the unchanged code never ended."""
-CPU_PATIENCE = 10.0
+ENDLESS_ROUND = 20
+"""Candidates of a round if the unchanged code never ends: most of them run until their timeout."""
+ENDLESS_RIVALS = 10
+"""Candidates tried after the first that passes, if the unchanged code never ends."""
+TRIAL_TIMEOUT_FACTOR = 6.0
+"""The timeout of a trial by a driver, as a multiple of the unchanged code's time."""
+ENDLESS_TRIAL_S = 1.0
+"""The timeout of a trial if the unchanged code never ended."""
+CPU_TIMEOUT_FACTOR = 10.0
 """CPU time of a candidate's test, as a multiple of the longest passing test of the unchanged code."""
 MIN_TEST_CPU_MS = 50.0
-"""The least CPU time of a candidate's test."""
+"""Minimum CPU time of a candidate's test, in milliseconds."""
 LOADED_FACTOR = 10.0
 """Wall-clock time for that CPU time, as a multiple, on a busy machine."""
 MAX_REPORTED_MS = 1e6
-"""The most milliseconds of one test that are believed."""
+"""Maximum duration of one test that is believed, in milliseconds."""
 MAX_FAULT_CHARS = 400
 """Characters of a failure message kept."""
 MAX_STACK_CHARS = 4000

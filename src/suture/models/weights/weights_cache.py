@@ -159,7 +159,7 @@ def _make_stamp(path: Path, sha256: str) -> dict[str, int | str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CachedWeights:
+class CatalogueStatus:
     """A catalogue entry and what the cache has of it.
 
     Attributes:
@@ -183,13 +183,13 @@ def partial_path(entry: CatalogueEntry, cache: Path) -> Path:
     return target.with_name(target.name + ".partial")
 
 
-def list_cached_models(cache: Path) -> tuple[CachedWeights, ...]:
+def list_catalogue_models(cache: Path) -> tuple[CatalogueStatus, ...]:
     """Return the whole catalogue with what the cache has of each entry."""
     cached = []
     for entry in CATALOGUE.values():
         partial_file = partial_path(entry, cache)
         cached.append(
-            CachedWeights(
+            CatalogueStatus(
                 entry=entry,
                 path=verified_weights(entry, cache),
                 partial_bytes=partial_file.stat().st_size if partial_file.is_file() else 0,

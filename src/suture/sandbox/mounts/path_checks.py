@@ -1,7 +1,7 @@
-"""Where a path really leads, and whether a project's own files may decide that it is shown.
+"""Resolve paths, and decide whether a path chosen by a project's files may be mounted in the sandbox.
 
 An untrusted project brings symbolic links. Their targets are resolved component by component, as the kernel
-does: `a/link/../b` is not `a/b`. The sandbox then shows the target and never the links.
+does: `a/link/../b` is not `a/b`. The sandbox then mounts the target and never the links.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from suture.errors import PrerequisiteError
 from suture.sandbox.tuning import MAX_CHECKED_ENTRIES, MAX_PROJECT_FILE_BYTES
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-"""Programs and libraries of the machine, which are always shown."""
+"""Programs and libraries of the machine, which are always mounted."""
 RUNTIME_FOLDERS = ("/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp")
 """Where sessions, agents and services keep their sockets, and where no installation lies. An installation in one
-of them is shown only if the project lies there too, because the user has named the project's folder."""
+of them is mounted only if the project lies there too, because the user has named the project's folder."""
 REMEDY = "activate that environment, so that you choose it and not the project's files, or create it again"
-"""What the user can do if a project's environment cannot be shown."""
+"""What the user can do if a project's environment cannot be mounted."""
 
 
 def resolve_path(path: str | Path) -> Path:
@@ -37,7 +37,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def is_in_system_folder(path: str) -> bool:
-    """Return whether a path lies in a folder that is always shown."""
+    """Return whether a path lies in a folder that is always mounted."""
     return any(is_below(path, folder) for folder in SYSTEM_FOLDERS)
 
 
@@ -64,28 +64,40 @@ def require_no_special_files(folder: Path) -> None:
     """Check that a folder contains only files, folders and links. A socket would answer through the sandbox.
 
     Raises:
-        PrerequisiteError: It contains something else.
+        PrerequisiteError: It contains something else, or too many files to check.
     """
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode):  # `resolve_existing_path` has checked a single file
         return
-    objection = _find_special_file(str(folder), status.st_dev, status.st_ino, status.st_mtime_ns)
-    if objection:
-        raise PrerequisiteError(f"{objection} and would be visible inside the sandbox", remedy="remove it")
+    special_file = _find_special_file(str(folder), status.st_dev, status.st_ino, status.st_mtime_ns)
+    if special_file:
+        raise PrerequisiteError(
+            f"{special_file!r} is a socket, a pipe or a device and would be visible inside the sandbox",
+            remedy="remove it",
+        )
 
 
 @lru_cache(maxsize=256)
-def _find_special_file(folder: str, *_: int) -> str:
-    """Return what must not be in a folder, as a sentence; empty if nothing is there.
+def _find_special_file(folder: str, *folder_state: int) -> str:
+    """Return the path of a file in a folder that is a socket, a pipe or a device; empty if there is none.
 
-    The result is cached, because the check takes a moment. The other arguments identify the state of the folder
-    itself; a later change in a subfolder is not noticed.
+    The result is cached, because the check takes a moment.
+
+    Args:
+        folder_state: Identifies the state of the folder itself for the cache. A later change in a subfolder is not
+            noticed.
+
+    Raises:
+        PrerequisiteError: The folder has too many files to look at each.
     """
     for count, entry in enumerate(_iterate_entries(folder)):
         if count > MAX_CHECKED_ENTRIES:
-            return f"{folder!r} holds more than {MAX_CHECKED_ENTRIES} files"
+            raise PrerequisiteError(
+                f"{folder!r} holds more than {MAX_CHECKED_ENTRIES} files, too many to check them for sockets",
+                remedy="use an environment with fewer files",
+            )
         if not (entry.is_symlink() or entry.is_file(follow_symlinks=False)):
-            return f"{entry.path!r} is a socket, a pipe or a device"
+            return entry.path
     return ""
 
 
@@ -111,7 +123,7 @@ def require_installation(base: Path, library: str, project: Path) -> None:
         PrerequisiteError: It is not.
     """
     real, root = resolve_existing_path(base), resolve_existing_path(project)
-    # `/` is the base of `/bin/python3`. Of a base, only the parts that an interpreter needs are shown.
+    # `/` is the base of `/bin/python3`. Of a base, only the parts that an interpreter needs are mounted.
     if is_in_system_folder(str(real)) or str(real) == "/" or real.is_relative_to(root):
         return
     reason = _find_objection(real, library, root)
@@ -122,7 +134,7 @@ def require_installation(base: Path, library: str, project: Path) -> None:
 
 
 def _find_objection(real: Path, library: str, root: Path) -> str:
-    """Return why parts of this folder must not be shown; empty if they may be."""
+    """Return why parts of this folder must not be mounted; empty if they may be."""
     for folder in RUNTIME_FOLDERS:
         if is_below(str(real), folder) and not is_below(str(root), folder):
             return f"lies in {folder}"

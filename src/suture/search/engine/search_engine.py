@@ -297,7 +297,7 @@ class _Search:
     async def _retry_timed_out(self, runner: CandidateRunner) -> None:
         """Try candidates that passed tests until one timed out once more, with longer timeouts."""
         is_over = self._has_been_patient or self.result.plausible or self._find_ending()
-        if not self._timed_out or not runner.is_patient or is_over:
+        if not self._timed_out or not runner.can_extend_timeouts or is_over:
             return
         self._has_been_patient = True
         self._timed_out.sort(key=lambda pair: (-pair[1].passing, -pair[0].score))

@@ -197,7 +197,7 @@ class Turns:
             await self._extending
 
     def record(self, proposal: Proposal, trial: Trial) -> bool:
-        """Return whether a candidate that still fails made progress, so that it will be extended."""
+        """Keep a candidate that still fails if it made progress, so that it will be extended; return whether it did."""
         if not self._baseline_runs:
             self._baseline_runs = {test.id: test for test in self._result.spectrum.tests}
         return self._compounds.record(proposal, trial, self._baseline_runs, self._result.tried_count)

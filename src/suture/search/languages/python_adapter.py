@@ -197,7 +197,7 @@ def _node_count(text: str) -> int:
 class PythonRunner(TrialRunner, CandidateRunner):
     """Tries candidates in one pytest process that stays loaded."""
 
-    is_patient = True
+    can_extend_timeouts = True
     max_rivals = tuning.MIN_RIVALS
 
     async def run_batch(

@@ -98,8 +98,8 @@ def remaining_spectrum(spectrum: Spectrum, trial: Trial, texts: Mapping[str, str
     return replace(spectrum, tests=tuple(tests), failing_in_suite=failing_in_suite)
 
 
-def passing_share(trial: Trial, spectrum: Spectrum) -> float:
-    """Return the share of the failing tests that pass with a change, which is its weight as a start."""
+def get_start_weight(trial: Trial, spectrum: Spectrum) -> float:
+    """Return the weight of a start: the share of the failing tests that it fixes, or a small one if it fixes none."""
     test_count = max(trial.passing + trial.failing, len(spectrum.target_tests), 1)
     return max(trial.passing, tuning.PROGRESS_WEIGHT) / test_count
 
@@ -132,7 +132,7 @@ class CompoundQueue:
     def record(
         self, proposal: Proposal, trial: Trial, before: Mapping[str, TestRun], tried_count: int
     ) -> bool:
-        """Return whether a failing candidate makes progress, so that it becomes a start.
+        """Keep a failing candidate as a start if it makes progress; return whether it was kept.
 
         A compound change is compared with the start that it extends, a single change with the unchanged code.
 
@@ -184,7 +184,7 @@ class CompoundQueue:
             compounds = await extend_start(start.proposal, remaining, scores)
             # Scores are rounded here and below, so that a floating-point error does not decide the order.
             compounds.sort(key=lambda proposal: -round(proposal.score, 6))
-            weight = passing_share(trial, spectrum) * tuning.START_DECAY**number
+            weight = get_start_weight(trial, spectrum) * tuning.START_DECAY**number
             for rank, proposal in enumerate(compounds[:limit]):
                 rescored = replace(proposal, score=proposal.score * weight * tuning.RANK_DECAY**rank)
                 if rescored not in self._parents:

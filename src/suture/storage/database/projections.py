@@ -40,8 +40,8 @@ from suture.errors import StorageError
 from suture.storage.database.search_words import index_text
 from suture.storage.tuning import MAX_ERROR_CHARS, MAX_ERROR_KIND_CHARS, MAX_KEY_CHARS, MAX_STATEMENT_CHARS
 
-EXCEPTION = re.compile(r"(?:^|[\s.])([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning))\b")
-"""An exception's class name in a message."""
+EXCEPTION = re.compile(r"(?:\w+\.)*([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning))\b")
+"""The name of an exception class at the start of a message, perhaps with its module."""
 ErrorKind = Literal["wrong_answer", "timeout", "not_collected", "error", "unknown"]
 """Kinds of failures without an exception. `unknown` stands for a verdict that cannot be read."""
 STATUS_KINDS: Mapping[str, ErrorKind] = {
@@ -66,9 +66,9 @@ def _error_kind(outcome: CheckOutcome) -> str:
     counterexample = outcome.counterexample
     if outcome.status in ("timeout", "missing") or counterexample is None or not counterexample.exception:
         return STATUS_KINDS.get(outcome.status, "wrong_answer")
-    if match := EXCEPTION.search(counterexample.exception):
+    if match := EXCEPTION.match(counterexample.exception):
         return "wrong_answer" if match[1] == "AssertionError" else match[1][:MAX_ERROR_KIND_CHARS]
-    # Without a code the text comes from the program or its test runner.
+    # Without a code, the exception is a line of the program's or the test runner's own.
     return counterexample.code or counterexample.exception_type.strip()[:MAX_ERROR_KIND_CHARS] or "error"
 
 
@@ -113,8 +113,12 @@ class RunRows:
 
 
 @dataclass(kw_only=True)
-class _Step:
-    """An iteration while its events are read: everything between two decisions."""
+class _IterationDraft:
+    """An iteration while its events are read: everything between two decisions.
+
+    Attributes:
+        passed: Checks that pass with the best candidate; `None` until a candidate is checked.
+    """
 
     number: int
     round: int
@@ -122,7 +126,7 @@ class _Step:
     started_s: float
     ended_s: float
     candidates: int = 0
-    passed: int = -1  # until a candidate is checked
+    passed: int | None = None
     failed: int = 0
     tokens: int = 0
     model_calls: int = 0
@@ -175,7 +179,7 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
         reason = f"{failure.error_type}: {failure.message}"
     project = started.project if started else ""
     errors = " ".join(row["error"] for row in iterations)
-    failing, failing_test = find_first_failures(run, events)
+    failing, failing_test = count_initial_failures(run, events)
     return {
         "kind": started.kind if started else "",
         "statement": statement,
@@ -207,8 +211,8 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
     }
 
 
-def find_first_failures(run: RunFolder, events: Sequence[Event]) -> tuple[int, str]:
-    """Return how many tests failed when the run first ran them, and the first of these; 0 and "" if none did."""
+def count_initial_failures(run: RunFolder, events: Sequence[Event]) -> tuple[int, str]:
+    """Return how many tests failed in the first run of all, and the id of the first one; 0 and "" if none did."""
     checked = first_payload(events, CandidateChecked)
     if checked is None or not checked.failed:
         return 0, ""
@@ -220,9 +224,9 @@ def find_first_failures(run: RunFolder, events: Sequence[Event]) -> tuple[int, s
     return checked.failed, next(failing, "")
 
 
-def _split_into_steps(events: Sequence[Event]) -> Iterator[_Step]:
+def _split_into_steps(events: Sequence[Event]) -> Iterator[_IterationDraft]:
     """Yield the iterations; number 0 is the run of the checks before the first decision."""
-    step: _Step | None = None
+    step: _IterationDraft | None = None
     decisions = 0
     for event in events:
         time_s, payload = event.time_s, event.payload
@@ -233,7 +237,7 @@ def _split_into_steps(events: Sequence[Event]) -> Iterator[_Step]:
             step = None
             if payload.moves[0].kind != "stop":
                 moves = ", ".join(dict.fromkeys(move.kind for move in payload.moves))
-                step = _Step(
+                step = _IterationDraft(
                     number=decisions, round=payload.round, move=moves, started_s=time_s, ended_s=time_s
                 )
             continue
@@ -241,13 +245,13 @@ def _split_into_steps(events: Sequence[Event]) -> Iterator[_Step]:
             if decisions or not isinstance(payload, CandidateChecked):
                 continue
             started_s = time_s - payload.seconds
-            step = _Step(number=0, round=0, move="start", started_s=started_s, ended_s=time_s)
+            step = _IterationDraft(number=0, round=0, move="start", started_s=started_s, ended_s=time_s)
         _add_event(step, event)
     if step is not None:
         yield step
 
 
-def _add_event(step: _Step, event: Event) -> None:
+def _add_event(step: _IterationDraft, event: Event) -> None:
     step.ended_s = max(step.ended_s, event.time_s)
     match event.payload:
         case CandidateProposed():
@@ -255,11 +259,11 @@ def _add_event(step: _Step, event: Event) -> None:
         case BudgetSettled() as settled:
             step.tokens += settled.prompt_tokens + settled.completion_tokens
             step.model_calls += settled.model_calls
-        case CandidateChecked() as checked if checked.passed > step.passed:
+        case CandidateChecked() as checked if step.passed is None or checked.passed > step.passed:
             step.passed, step.failed, step.verdict = checked.passed, checked.failed, checked.verdict
 
 
-def _iteration_row(step: _Step, run: RunFolder) -> Row:
+def _iteration_row(step: _IterationDraft, run: RunFolder) -> Row:
     kind, error = "", ""
     if step.failed and step.verdict:
         try:
@@ -271,7 +275,7 @@ def _iteration_row(step: _Step, run: RunFolder) -> Row:
         "round": step.round,
         "move": step.move,
         "candidates": step.candidates,
-        "passed": max(step.passed, 0),
+        "passed": step.passed or 0,
         "failed": step.failed,
         "tokens": step.tokens,
         "model_calls": step.model_calls,

@@ -76,7 +76,7 @@ class DriverTrials(CandidateRunner):
     @property
     def max_rivals(self) -> int:
         """Candidates that are tried after the first that passes."""
-        return tuning.SILENT_RIVALS if self._never_ends else self._driver.max_rivals
+        return tuning.ENDLESS_RIVALS if self._never_ends else self._driver.max_rivals
 
     @property
     def _is_silent(self) -> bool:
@@ -91,9 +91,9 @@ class DriverTrials(CandidateRunner):
         """
         if self._is_silent:
             can_interrupt = self._driver.make_interruptible is not None
-            max_s = tuning.INTERRUPTIBLE_BASELINE_S if can_interrupt else tuning.SILENT_BASELINE_S
+            max_s = tuning.INTERRUPTIBLE_BASELINE_S if can_interrupt else tuning.ENDLESS_BASELINE_S
             seconds = min(seconds, max_s)
-        seconds = min(seconds, tuning.BASELINE_S)
+        seconds = min(seconds, tuning.MAX_BASELINE_S)
         files, texts, test_files = self.project.files, self.project.texts, self._test_files()
         driver_settings = self._driver.build_common(files, test_files, shell_lines(self.project.argv, files))
         test_files = driver_settings.get("test_files", test_files)
@@ -149,11 +149,11 @@ class DriverTrials(CandidateRunner):
         passed_before = (name for name, status in self._before.items() if status == "passed")
         passing = [name for name in (*passed_before, *new) if statuses.get(name) == "passed"]
         suite_s = total_seconds(tests)
-        max_cpu_ms = max(tuning.MIN_TEST_CPU_MS, tuning.CPU_PATIENCE * longest_passing_ms(tests))
+        max_cpu_ms = max(tuning.MIN_TEST_CPU_MS, tuning.CPU_TIMEOUT_FACTOR * longest_passing_ms(tests))
         self._timeout_s = max(
-            tuning.SILENT_TRIAL_S if self._never_ends else 0.0,
+            tuning.ENDLESS_TRIAL_S if self._never_ends else 0.0,
             self._driver.min_timeout_s,
-            tuning.TRIAL_PATIENCE * suite_s,
+            tuning.TRIAL_TIMEOUT_FACTOR * suite_s,
             tuning.LOADED_FACTOR * max_cpu_ms / 1000 if self._driver.make_interruptible else 0.0,
         )
         failed = {name for name, status in statuses.items() if status == "failed"}
@@ -210,7 +210,7 @@ class DriverTrials(CandidateRunner):
     @property
     def batch_size(self) -> int:
         """Candidates of the next round of all processes; fewer in the first one, because likely ones are soon known."""
-        round_size = tuning.SILENT_ROUND if self._never_ends else self._driver.round_size
+        round_size = tuning.ENDLESS_ROUND if self._never_ends else self._driver.round_size
         if not self._has_tried:
             round_size = min(round_size, self._driver.round_size // tuning.FIRST_ROUND_DIVISOR)
         return self._driver.parallel * round_size

@@ -308,15 +308,15 @@ def find_tool(argv: Sequence[str]) -> ToolCommand | None:
     name = posixpath.basename(program[-1]) if program else ""
     for tool in TOOLS:
         expected, *subcommand = tool.name.split()
-        is_required = not tool.required_options or {*tool.required_options} & {*arguments}
-        is_check = is_required and not {*tool.excluding_options} & {*arguments}
+        has_required = not tool.required_options or {*tool.required_options} & {*arguments}
+        is_check = has_required and not {*tool.excluding_options} & {*arguments}
         if name == expected and list(arguments[: len(subcommand)]) == subcommand and is_check:
             return ToolCommand(tool=tool, prefix=prefix, program=program, arguments=arguments)
     return None
 
 
-def find_program_language(task: Task) -> str:
-    """Return the language whose programs the commands of a task need."""
+def find_runtime_language(task: Task) -> str:
+    """Return the language whose runtime the tools of a task need: pyright checks Python, but runs on Node.js."""
     found = (find_tool(argv) for argv in task.tools)
     runtimes = [command.tool.runtime for command in found if command is not None and command.tool.runtime]
     return runtimes[0] if runtimes else task.language
