@@ -28,7 +28,7 @@ from suture.loop.judgement import (
     refuse_published_secrets,
 )
 from suture.project.languages import find_working_folder
-from suture.project.languages.diagnostics import find_program_language
+from suture.project.languages.diagnostics import find_runtime_language
 from suture.project.workspace import take_snapshot, take_snapshot_with_parents
 from suture.project.workspace.project_states import (
     ProjectStates,
@@ -126,7 +126,7 @@ async def judge(project: str | Path = ".", options: JudgeOptions | None = None) 
             interpreter=discover_programs(
                 subject.root,
                 os.environ,
-                find_program_language(task),
+                find_runtime_language(task),
                 settings.sandbox.python,
                 folder=find_working_folder(task.test_command),
             ),

@@ -13,7 +13,7 @@ from suture.errors import UsageError
 from suture.judge import prepare_suite
 from suture.judge.quality import QualityResult, QualitySubject, measure_quality
 from suture.project.languages import LANGUAGES
-from suture.project.languages.diagnostics import find_program_language
+from suture.project.languages.diagnostics import find_runtime_language
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.sandbox.packages import packages_for_task
 
@@ -47,7 +47,7 @@ async def measure_run_quality(
     if not facts.parsed:
         raise UsageError(f"the code of run {recorded.folder.id} is {facts.label}; only Python is measured")
     interpreter = recorded.interpreter or discover_programs(
-        recorded.project, os.environ, find_program_language(task)
+        recorded.project, os.environ, find_runtime_language(task)
     )
     run_settings = recorded.settings
     opened = sandbox or open_sandbox(

@@ -16,7 +16,7 @@ from suture.loop.recipes.recipe_files import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import RecordedModel
 from suture.project.languages import LANGUAGES, find_working_folder
-from suture.project.languages.diagnostics import find_program_language
+from suture.project.languages.diagnostics import find_runtime_language
 from suture.project.safety import resolve_levels
 from suture.sandbox import discover_programs, open_sandbox
 from suture.storage.database import checkpoint_location, open_checkpointer, share_run
@@ -55,7 +55,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
             interpreter = discover_programs(
                 spec.project,
                 os.environ,
-                find_program_language(task),
+                find_runtime_language(task),
                 python,
                 folder=find_working_folder(task.test_command or next(iter(task.tools), ())),
             )

@@ -35,7 +35,7 @@ from suture.judge.certificates import (
 )
 from suture.loop import RecordedRun
 from suture.loop.judgement import replay_judgement
-from suture.project.languages.diagnostics import find_program_language
+from suture.project.languages.diagnostics import find_runtime_language
 from suture.project.recorded_task import get_accepted_files
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 from suture.sandbox.packages import packages_for_task
@@ -95,7 +95,7 @@ async def apply(
                 open_sandbox(run_settings.sandbox, keys=run_settings.keys, cache=run_settings.paths.cache)
             )
         interpreter = recorded.interpreter or discover_programs(
-            recorded.project, os.environ, find_program_language(task)
+            recorded.project, os.environ, find_runtime_language(task)
         )
         return await prepare_suite(
             task,

@@ -31,7 +31,7 @@ from suture.judge import (
     triage_failures,
 )
 from suture.loop.intake.heal_task import build_heal_task
-from suture.project.languages.diagnostics import find_program_language
+from suture.project.languages.diagnostics import find_runtime_language
 from suture.project.workspace import overlay_candidate
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
@@ -259,7 +259,7 @@ class ReproducedFailure:
 
 async def reproduce(task: Task, root: Path, sandbox: Sandbox, settings: Settings) -> ReproducedFailure:
     """Run the tests once and triage those that fail."""
-    interpreter = discover_programs(root, os.environ, find_program_language(task), settings.sandbox.python)
+    interpreter = discover_programs(root, os.environ, find_runtime_language(task), settings.sandbox.python)
     may_be_endless = has_endless_loops(task.files)
     suite = await prepare_suite(task, sandbox, settings.sandbox, interpreter, run=not may_be_endless)
     if may_be_endless and (triage := await triage_endless_tests(suite)).cause:

@@ -60,9 +60,7 @@ from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES
 from suture.interfaces.web.web_service import BUDGET_NAMES, WebService
 from suture.judge.certificates import find_certificate
 from suture.loop import describe_recipe, list_recipes
-from suture.models import choose_model, list_cached_models
-from suture.storage.database.projection_updates import open_current_store
-from suture.storage.database.run_queries import summarise_runs
+from suture.models import choose_model, list_catalogue_models
 from suture.storage.database.run_query import RunQuery
 
 router = APIRouter(prefix="/v1", dependencies=[VIEWER], responses=problem_responses())
@@ -206,7 +204,7 @@ async def models(service: WebServiceDependency) -> ModelChoices:
     """The models that a caller can choose, and the embedded models that can be downloaded."""
     catalogue = [
         {"name": model.entry.name, "size_bytes": model.entry.size_bytes, "here": model.path is not None}
-        for model in list_cached_models(service.settings.paths.cache)
+        for model in list_catalogue_models(service.settings.paths.cache)
     ]
     resolved, _ = await asyncio.to_thread(choose_model, service.settings)  # may ask an Ollama server
     return ModelChoices(
@@ -229,6 +227,10 @@ async def metrics(service: WebServiceDependency, query: RunFilters) -> dict[str,
     """Totals over the runs: pass rate, seconds, tokens, errors."""
 
     def summarize() -> dict[str, Any]:
+        # Imported on demand: they import SQLAlchemy, which a short list of runs does not need.
+        from suture.storage.database.projection_updates import open_current_store
+        from suture.storage.database.run_queries import summarise_runs
+
         with open_current_store(service.settings) as store:
             return summarise_runs(store, query)
 

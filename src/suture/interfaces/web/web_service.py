@@ -32,7 +32,7 @@ from suture.interfaces.web.request_guard import AccessTokens, Caller
 from suture.interfaces.web.rest_schemas import HealProjectRequest, RunChoices, WriteRequest
 from suture.interfaces.web.tuning import CLEANUP_INTERVAL_S, MAX_KEY_CHARS
 from suture.loop import list_recipes
-from suture.models import list_cached_models
+from suture.models import list_catalogue_models
 
 log = logging.getLogger("suture.interfaces.web")
 BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
@@ -239,7 +239,7 @@ class WebService:
         settings = self.settings
         # `model.base_url` belongs to the server's own model.
         is_embedded_usable = settings.model.base_url is None and find_spec("xllamacpp") is not None
-        cached_models = list_cached_models(settings.paths.cache) if is_embedded_usable else ()
+        cached_models = list_catalogue_models(settings.paths.cache) if is_embedded_usable else ()
         embedded = (f"local:{cached.entry.name}" for cached in cached_models if cached.path is not None)
         return tuple(dict.fromkeys((settings.model.name, "none", *settings.serve.models, *embedded)))
 

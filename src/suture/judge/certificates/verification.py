@@ -24,7 +24,7 @@ from suture.judge.certificates.certificate import (
 from suture.judge.certificates.certificate_replay import ReplayedClaim, replay_certificate
 from suture.judge.certificates.static_checks import revert_certified_change
 from suture.project.languages import LANGUAGES, Interpreter
-from suture.project.languages.diagnostics import find_program_language
+from suture.project.languages.diagnostics import find_runtime_language
 from suture.project.recorded_task import load_interpreter
 from suture.project.workspace import take_snapshot_with_parents
 from suture.sandbox import Sandbox, discover_programs
@@ -113,7 +113,7 @@ async def verify_certificate(
     """
     # A language whose plugin is missing refutes nothing, so looking it up raises a UsageError here.
     LANGUAGES[certificate.task.language]
-    language, links = find_program_language(certificate.task), None
+    language, links = find_runtime_language(certificate.task), None
     left_out: list[str] = []
     if project is None:
         files, interpreter = _find_files_and_interpreter(certificate, folder, settings)
@@ -136,7 +136,7 @@ def _find_files_and_interpreter(
     """Return the files in the folder of a run, and its tests' interpreter."""
     run = RunFolder(folder)
     files = _load_project_files(run, certificate)
-    return files, _find_interpreter(run, find_program_language(certificate.task), settings)
+    return files, _find_interpreter(run, find_runtime_language(certificate.task), settings)
 
 
 def _load_project_files(run: RunFolder, certificate: AnyCertificate) -> dict[str, bytes]:

@@ -41,7 +41,7 @@ from suture.loop.judgement.judge_change import apply_policy, decide, judge_chang
 from suture.loop.judgement.judgement_evidence import dump_policy
 from suture.loop.judgement.test_runs import JudgeTools
 from suture.project.languages import find_working_folder
-from suture.project.languages.diagnostics import find_program_language
+from suture.project.languages.diagnostics import find_runtime_language
 from suture.project.workspace import DiffDoesNotApply, Snapshot, apply_diff, take_snapshot_with_parents
 from suture.sandbox import Sandbox, discover_interpreter, discover_programs
 
@@ -92,7 +92,7 @@ async def replay_judgement(
         yield confirm("checks", _render_command(certificate))
         working_folder = find_working_folder(task.test_command)
         interpreter = discover_programs(
-            given.root, os.environ, find_program_language(task), python, folder=working_folder
+            given.root, os.environ, find_runtime_language(task), python, folder=working_folder
         )
         interpreter = replace(interpreter, source_roots=certificate.source_roots)
         yield confirm(

@@ -90,10 +90,10 @@ def check_command(
 @handle_errors
 def list_command(assignments: Assignments = None, as_json: Json = False) -> None:
     """List the models of the catalogue, and which of them are downloaded."""
-    from suture.models import list_cached_models
+    from suture.models import list_catalogue_models
 
     models, rows = [], []
-    for model in list_cached_models(model_cache_folder(assignments)):
+    for model in list_catalogue_models(model_cache_folder(assignments)):
         entry, path = model.entry, str(model.path) if model.path else None
         models.append(
             {

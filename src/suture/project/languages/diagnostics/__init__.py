@@ -21,7 +21,7 @@ from suture.project.languages.diagnostics.tool_table import (
     UNSAFE_OPTIONS,
     DiagnosticTool,
     ToolCommand,
-    find_program_language,
+    find_runtime_language,
     find_tool,
     require_tool,
 )
@@ -41,7 +41,7 @@ __all__ = [
     "find_lost_annotations",
     "find_new_suppressions",
     "find_new_widenings",
-    "find_program_language",
+    "find_runtime_language",
     "find_tool",
     "require_tool",
 ]
