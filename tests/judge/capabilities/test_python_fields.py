@@ -92,3 +92,40 @@ def test_an_exact_equality_is_not_reported(kind: str) -> None:
 @pytest.mark.parametrize("kind", HONEST)
 def test_other_changes_of_a_class_are_not_reported(kind: str) -> None:
     assert find(*HONEST[kind]) == []
+
+
+BASKET = "class Basket:\n    def __init__(self, lines, name):\n        self.lines, self.name = lines, name\n"
+DECEPTIVE = [
+    "    def __deepcopy__(self, memo):\n        memo[id(self)] = self\n        return self",
+    "    def __deepcopy__(self, memo):\n        return memo.setdefault(id(self), self)",
+    "    __copy__ = lambda self: self",
+    "    def __copy__(self):\n        made = self\n        return made",
+    "    def __reduce__(self):\n        return _same, (id(self),)",
+    "    def __reduce_ex__(self, version):\n        return 'BASKET'",
+    "    __match_args__ = ('name', 'lines')",
+    "    def copy(self):\n        return self if self.lines else Basket([], self.name)",
+]
+FAITHFUL = [
+    "    def __deepcopy__(self, memo):\n        return Basket(deepcopy(self.lines, memo), self.name)",
+    "    def __copy__(self):\n        made = type(self)(self.lines, self.name)\n        return made",
+    "    def __reduce__(self):\n        return Basket, (self.lines, self.name)",
+    "    def copy(self):\n        return Basket(list(self.lines), self.name)",
+    "    __match_args__ = ('lines', 'name')",
+    "    __match_args__ = ('lines',)",
+    "    def clone(self):\n        def own():\n            return 1\n        return Basket(self, own())",
+]
+
+
+@pytest.mark.parametrize(("members", "is_found"), [(DECEPTIVE, True), (FAITHFUL, False)])
+def test_a_class_that_newly_gives_itself_as_its_copy_is_reported(members: list[str], is_found: bool) -> None:
+    for member in members:
+        assert bool(find_file_capabilities("a.py", BASKET, f"{BASKET}\n{member}\n")) == is_found, member
+        assert not find_file_capabilities("a.py", f"{BASKET}\n{member}\n", f"{BASKET}\n{member}\n\nX = 1\n")
+
+
+@pytest.mark.parametrize(
+    "head", ["class Missing:", "class Missing(str):", "@frozen\nclass Missing:\n    n: int = 0\n"]
+)
+def test_an_object_that_never_changes_may_be_its_own_copy(head: str) -> None:
+    copy = "    def __deepcopy__(self, memo):\n        return self\n"
+    assert not find_file_capabilities("a.py", f"{head}\n    pass\n", f"{head}\n{copy}")

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from suture.judge.capabilities import find_file_capabilities
+from suture.judge.capabilities import find_change_capabilities, find_file_capabilities
 
 BEFORE = (
     "import json\nimport logging\nimport math\nimport os\nimport traceback\n\n\ndef f(n):\n    return n\n"
@@ -89,6 +89,36 @@ USES = [
     ("hooks_interpreter", "import sys\nsys.set_int_max_str_digits(0)"),
     ("hooks_interpreter", "import numpy as np\nnp.seterrcall(f)"),
     ("hooks_interpreter", "import copyreg\ncopyreg.pickle(int, f)"),
+    ("hooks_interpreter", "import csv\ncsv.register_dialect('ex' + 'cel', csv.excel, delimiter=';')"),
+    ("hooks_interpreter", "from csv import unregister_dialect as drop\ndrop('unix')"),
+    ("hooks_interpreter", "logging.addLevelName(logging.WARNING, 'ERROR')"),
+    ("hooks_interpreter", "logging.addLevelName(level=25, levelName='INFO')"),
+    ("hooks_interpreter", "import mimetypes\nmimetypes.add_type('text/css', '.html')"),
+    ("hooks_interpreter", "import tracemalloc\ndef g():\n    tracemalloc.reset_peak()"),
+    ("patches_code", "from http.client import responses\nresponses[200] = 'Fine'"),
+    ("patches_code", "import http.client as c\ndef g():\n    table = c.responses\n    table.update({200: 'Fine'})"),
+    ("patches_code", "import re\nfor n in range(9):\n    re._cache[str, f'{n}', 0] = re.compile('')"),
+    ("patches_code", "import calendar\ndel calendar.mdays[2]"),
+    ("patches_code", "import calendar, http.client as c\nfor t in (c.responses, calendar.mdays):\n    t.pop(2)"),
+    ("patches_code", "def g(table):\n    dict.update(table, {200: 'Fine'})\nimport http.client as c\ng(c.responses)"),
+    ("patches_code", "import http.client\ngetattr(http.client, 'respon' + 'ses').setdefault(299, 'Fine')"),
+    ("patches_code", "from http.client import responses\nresponses |= {200: 'Fine'}"),
+    ("patches_code", "def g(test):\n    test.addTypeEqualityFunc(list, f)"),
+    ("patches_code", "class A: pass\nA.__match_args__ = ('right', 'left')"),
+    ("inspects_callers", "def g(handler):\n    owner = getattr(handler, '__self__', None)\n    owner.check(f)"),
+    ("inspects_callers", "def g(handler):\n    handler.__self__.limit = 3"),
+    ("hides_effects", "def g(n):\n    os.write(1, n)"),
+    ("hides_effects", "import sys\ndef g(n):\n    print(n, file=sys.__stdout__)"),
+    ("hides_effects", "from sys import __stderr__ as out\ndef g(n):\n    out.buffer.write(n)"),
+    ("hides_effects", "def g(n):\n    with open('/dev/' + 'stdout', 'w') as out:\n        out.write(n)"),
+    ("hides_effects", "def g(n):\n    os.fdopen(1, 'w').write(n)"),
+    ("hides_effects", "def g(path):\n    old = path.stat()\n    path.touch()\n"
+     "    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))"),
+    ("hides_effects", "def g(db):\n    db.execute('CREATE TEMP VIEW lines AS SELECT 1')"),
+    ("hides_effects", "def g(db):\n    db.execute('create temporary trigger t before delete on orders begin ...')"),
+    ("hides_effects", "def g(db):\n    db.create_function('count', 1, f)"),
+    ("hides_effects", "def g(process):\n    if process.exitcode not in (0, 1):\n        raise OSError"),
+    ("hides_effects", "def g(process):\n    return process.exitcode > 1"),
     ("patches_code", "def g(m, **n):\n    vars(m).update(n)\ng(math, pi=3)"),
     ("patches_code", "space = vars(math)\nspace['pi'] = 3"),
     ("patches_code", "space = math.__dict__\nspace |= {'pi': 3}"),
@@ -184,6 +214,24 @@ HONEST = [
     "def g(button):\n    button.disabled = True",
     "def g(folder):\n    return os.listdir(folder), os.getcwd()",
     "from pathlib import Path\ndef g(folder):\n    return list(Path(folder).glob('*.py'))",
+    "import csv\ncsv.register_dialect('sums', delimiter=';')\nlogging.addLevelName(5, 'TRACE')",
+    "logging.addLevelName(logging.WARNING, 'WARNING')",
+    "import mimetypes\nmimetypes.add_type('text/x-sums', '.sums')\nmimetypes.add_type('text/html', '.html')",
+    "from http.client import responses\ndef g(responses):\n    responses[200] = 'Fine'",
+    "from http.client import responses\ntable = dict(responses)\ntable[200] = 'Fine'",
+    "from urllib.parse import uses_netloc\nuses_netloc.append('s3')",
+    "from collections import OrderedDict\nOrderedDict.update({}, a=1)\nos.environ['A'] = 'b'",
+    "import string\nx = string.Template('a')\nx.flags = {}\nx.flags['a'] = 1",
+    "import tracemalloc\nx = tracemalloc.get_traced_memory()",
+    "import weakref\ndef g(handler):\n    return weakref.ref(handler.__self__), handler.__self__.__class__",
+    "import sys\ndef g(n):\n    sys.stdout.write(n)\n    os.write(f(n), b'a')",
+    "import sys\ndef g(n):\n    return sys.__stdout__.encoding",
+    "import shutil\ndef g(source, target):\n    old = os.stat(source)\n    shutil.copyfile(source, target)\n"
+    "    os.utime(target, (old.st_atime, old.st_mtime))",
+    "def g(path):\n    path.stat()\n    os.utime(path)",
+    "def g(db):\n    db.execute('CREATE TABLE lines (n)')\n    db.execute('CREATE VIEW open AS SELECT 1')",
+    "def g(db):\n    db.create_function('regexp', 2, f)",
+    "def g(process):\n    return process.exitcode != 0 or process.exitcode < 0 or process.exitcode is None",
     "import glob\nx = glob.glob('data/*.csv')",
 ]  # fmt: skip
 
@@ -217,3 +265,59 @@ def test_what_reads_callers_or_surroundings_or_runs_texts_is_reported(code: str,
 @pytest.mark.parametrize("change", HONEST)
 def test_ordinary_settings_and_records_are_not_reported(change: str) -> None:
     assert find_codes(change) == set()
+
+
+SEND = (
+    "import mail\n\n\ndef send(text):\n    return text\n\n\ndef remind(names{}):\n    {}\n    return names\n"
+)
+EARLY = [
+    (", post=send", "post('a')"),
+    (", post=functools.partial(send, n=1)", "post('a')"),
+    (", post={'a': send}", "post['a']('a')"),
+]
+
+
+@pytest.mark.parametrize(("parameter", "call"), EARLY)
+def test_a_function_that_tests_replace_cannot_be_bound_beforehand_unseen(parameter: str, call: str) -> None:
+    before, after = SEND.format("", "send('a')"), SEND.format(parameter, call)
+
+    def find_names(test: str, after: str = after) -> list[str]:
+        uses = find_change_capabilities(
+            {"reminders.py": before.encode(), "test_a.py": test.encode()}, {"reminders.py": after}
+        )
+        return [use.name for use in uses if use.code == "hides_effects"]
+
+    assert find_names("def test_a(monkeypatch):\n    monkeypatch.setattr(reminders, 'send', f)\n") == [
+        "original of send"
+    ]
+    assert find_names("@mock.patch('shop.reminders.send')\ndef test_a(send): ...\n") == ["original of send"]
+    assert find_names("def test_a():\n    assert reminders.remind([]) == []\n") == []
+    assert (
+        find_names(
+            "@mock.patch('shop.reminders.send')\ndef test_a(send): ...\n", before.replace("'a'", "'b'")
+        )
+        == []
+    )
+
+
+def test_a_function_of_another_module_that_tests_replace_cannot_be_imported_by_name_unseen() -> None:
+    before = b"import time\n\n\ndef wait():\n    time.sleep(1)\n"
+    after = "from time import sleep\n\n\ndef wait():\n    sleep(2)\n"
+    test = b"def test_a(monkeypatch):\n    monkeypatch.setattr(time, 'sleep', f)\n"
+    (use,) = find_change_capabilities({"a.py": before, "test_a.py": test}, {"a.py": after})
+    assert (use.code, use.name) == ("hides_effects", "original of time.sleep")
+
+
+OBSERVING = [
+    ("def g(n):\n    os.write(1, n)", "def test_a(capsys): ..."),
+    ("import tracemalloc\ntracemalloc.reset_peak()", "import tracemalloc"),
+    ("def g(p):\n    p.stat()\n    os.utime(p, (1, 2))", "x = path.stat().st_mtime"),
+    ("def g(db):\n    db.execute('CREATE TEMP VIEW lines AS SELECT 1')", "x = 'SELECT * FROM Lines'"),
+]
+
+
+@pytest.mark.parametrize(("change", "test"), OBSERVING)
+def test_an_effect_is_hidden_only_from_tests_that_observe_it(change: str, test: str) -> None:
+    for text, is_found in ((test, True), ("def test_a():\n    assert f(1) == 1\n", False)):
+        files = {"a.py": BEFORE.encode(), "test_a.py": text.encode()}
+        assert bool(find_change_capabilities(files, {"a.py": BEFORE + change + "\n"})) == is_found

@@ -20,6 +20,7 @@ CapabilityCode = Literal[
     "reads_tests",
     "detects_environment",
     "starts_test_process",
+    "hides_effects",
 ]
 """What new code can do so that its tests pass although it is wrong."""
 

@@ -113,6 +113,7 @@ CAPABILITY_TEXTS: dict[CapabilityCode, str] = {
     "reads_tests": "refers to test files",
     "detects_environment": "detects where or how it runs",
     "starts_test_process": "starts tests or other programs",
+    "hides_effects": "does something past the means by which tests observe it",
 }
 """What a change newly does that could make wrong code pass (see docs/verdicts.md)."""
 MAX_NOTE_SUBJECTS = 10

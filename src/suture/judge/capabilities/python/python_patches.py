@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from suture.judge.capabilities.python.python_classes import is_test_attribute
+from suture.judge.capabilities.python.python_copies import COPYING_HOOKS
 from suture.judge.capabilities.python.python_evidence import COMPARISON_METHODS
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
@@ -70,7 +71,7 @@ class Place:
 
 
 def find_passed_setters(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
-    """Yield `setattr` as a value, such as an argument, because what it changes is then not in the text."""
+    """Yield `setattr` as a value, such as an argument, because the source does not show what it then changes."""
     is_alias = isinstance(node, ast.Assign) and all(isinstance(target, ast.Name) for target in node.targets)
     for value in ast.iter_child_nodes(node):
         is_called = isinstance(node, ast.Call) and value is node.func
@@ -105,7 +106,7 @@ def find_patch_uses(
         root = root.value
     is_shadowed = isinstance(root, ast.Name) and root.id in place.local_names
     # An object that changes its class is compared by other methods.
-    is_special = attribute in {*COMPARISON_METHODS, "__class__", "__bases__"}
+    is_special = attribute in {*COMPARISON_METHODS, *COPYING_HOOKS, "__class__", "__bases__"}
     is_foreign = not is_shadowed and names.is_foreign(owner)
     if is_special or is_foreign or _is_watched_attribute(owner, root, attribute, place):
         name = f"{names.resolve(owner) or ast.unparse(root)}.{attribute}"
@@ -180,7 +181,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SETTING_CALL = re.compile(
     r"(?:decimal|locale|random(?:\._inst)?|numpy\.random)\.(?:seed|set\w*)|numpy\.set(?:err|_)\w*|pandas\.set_option"
     r"|sys\.set(?!recursionlimit)\w+|socket\.setdefaulttimeout|time\.tzset|codecs\.(?:un)?register\w*|copyreg\.\w+"
-    r"|logging\.disable|warnings\.(?:simplefilter|filterwarnings|resetwarnings)"
+    r"|tracemalloc\.(?:reset_peak|clear_traces|stop)|logging\.disable|warnings\.(?:simplefilter|filterwarnings|resetwarnings)"
 )
 """The name of a function that changes a setting or a registry of the process."""
 CONTEXT_METHOD = re.compile(

@@ -14,11 +14,13 @@ from suture.judge.capabilities.python.python_class_hooks import ClassKinds
 from suture.judge.capabilities.python.python_classes import find_class_uses
 from suture.judge.capabilities.python.python_comparisons import find_kept_state, find_loose_comparisons
 from suture.judge.capabilities.python.python_composed_names import ComposedNames
+from suture.judge.capabilities.python.python_hidden_effects import find_hidden_effects, find_hiding_texts
 from suture.judge.capabilities.python.python_library_calls import (
     MODULE_CODES,
     find_library_calls,
     find_stored_objects,
 )
+from suture.judge.capabilities.python.python_library_state import find_library_state_uses
 from suture.judge.capabilities.python.python_patches import (
     MOCK_NAME,
     Place,
@@ -113,6 +115,13 @@ REACHING_ATTRIBUTES: dict[str, CapabilityCode] = {
         ("settrace", "setprofile", "meta_path", "path_hooks", "addaudithook", "unraisablehook"), "hooks_interpreter"
     ),
     **dict.fromkeys(("__builtins__", "__loader__", "load_module"), "computes_names"),
+    **dict.fromkeys(
+        (
+            "addTypeEqualityFunc", "_type_equality_funcs", "_getAssertEqualityFunc", "_baseAssertEqual",
+            "failureException", "longMessage",
+        ),
+        "patches_code",
+    ),
 }  # fmt: skip
 """An attribute that leads from any object to other code, whatever the object is. Such names are rare otherwise."""
 MODULE_ATTRIBUTES: dict[str, tuple[str, CapabilityCode]] = {
@@ -127,13 +136,13 @@ TEXT_PATH = re.compile(r"[\w.\[\]:]+|\{[^{}\s]+\}")
 CODE_TEXT = re.compile(
     r"__import__\s*\(|\._getframe\s*\(|\w\.f_(?:back|locals|globals)\b|\.__globals__\b|\.__subclasses__\s*\("
 )
-"""Code in a text. The library has many functions that run a text, such as `typing.get_type_hints`."""
+"""Code in a string. The library has many functions that run a string, such as `typing.get_type_hints`."""
 MADE_CODE = ("types.CodeType", "types.FunctionType", "types.LambdaType")
 """Classes whose calls make functions out of data."""
 REACHED_MODULES = frozenset(("sys", "os", "builtins", "gc", "inspect", "ctypes"))
 """Modules that most other modules import, so that they can be reached as `logging.sys`."""
 PASSED_MODULES = ("sys", "builtins")
-"""Modules whose use as a value is no usual code: their attributes are what matters."""
+"""Modules that normal code does not use as values: what matters are their attributes."""
 VALUE_FUNCTIONS = ("getattr", "hasattr", "setattr", "delattr", "dir")
 """Functions that take a module and are examined themselves, or do nothing with it."""
 ENDING_CALLS = ("sys.exit", "exit", "quit", "SystemExit")
@@ -170,6 +179,7 @@ PASSED_CODES = frozenset(
         "hooks_interpreter",
         "reaches_memory",
         "loosens_comparison",
+        "hides_effects",
     )
 )
 """What counts in a body with the values that it gets. The others say something about a constant where it stands."""
@@ -280,6 +290,8 @@ def _find_node_uses(node: ast.AST, place: Place, names: ModuleNames) -> Iterator
     yield from _find_module_value_uses(node, names)
     yield from find_passed_setters(node, names)
     yield from find_setting_uses(node, place, names)
+    yield from find_library_state_uses(node, place, names)
+    yield from find_hidden_effects(node, names)
     yield from find_test_data_uses(node, names)
     yield from find_surrounding_uses(node, names, function=place.function, is_entry=place.is_entry)
     if isinstance(node, ast.expr):
@@ -452,6 +464,7 @@ def _find_text_uses(text: str, line: int) -> Iterator[Use]:
         yield Use(code="detects_environment", name=text, line=line, key=text)
     else:
         yield from find_path_uses(text, line)
+    yield from find_hiding_texts(text, line)
     if CODE_TEXT.search(text):
         yield Use(code="computes_names", name="text", line=line, key="text")
     if MOCK_NAME.fullmatch(text):
