@@ -116,9 +116,10 @@ MAX_ROLE_CALLS = 2
 
 # What a prompt shows of the code
 MAX_WHOLE_FILE_CHARS = 6000
-"""About 1,800 tokens. Of a longer file, only the part around the suspicious lines is shown."""
+"""Maximum characters of a file that is shown whole, about 1,800 tokens; of a longer one, only the part around the
+suspicious lines."""
 MAX_EXCERPT_CHARS = 4000
-"""About 1,200 tokens of code for a small model, beside the task and what fails."""
+"""About 1,200 tokens of code for a small model, in addition to the task and what fails."""
 MAX_EXCERPT_FUNCTION_CHARS = 3000
 """Maximum characters of a function that is shown whole; of a longer one, only the surroundings of the suspicious
 line."""

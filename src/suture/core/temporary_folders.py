@@ -1,8 +1,8 @@
 """Temporary folders that are removed even if their process is killed.
 
-A folder is locked as long as its process lives. Whoever makes the next one of the same kind first removes those that
-nobody holds. A process id in the name would not do: processes of other containers may use the same folder. Locks of a
-shared file system may be unknown to other machines, so the name says which machine holds the folder.
+A folder is locked as long as its process lives. The process that makes the next one of the same kind first removes
+those that no process holds. A process id in the name would not do: processes of other containers may use the same
+folder. Locks of a shared file system may be unknown to other machines, so the name says which machine holds the folder.
 """
 
 from __future__ import annotations

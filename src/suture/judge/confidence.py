@@ -46,7 +46,7 @@ WARNING_DOUBT_FACTOR = 1.5
 """How many times more doubt there is about a change that may game the tests."""
 MAX_CAPABILITY_CONFIDENCE = 0.5
 """Limit for a change that newly reaches for the test machinery or the interpreter. It is below the default of
-`ci.confidence` (0.7) and above that of `loop.abstain_below` (0.2): no pipeline delivers the change by itself, and a
+`ci.confidence` (0.7) and above that of `loop.abstain_below` (0.2): no pipeline delivers the change automatically, and a
 person can still apply it."""
 MAX_CONFIDENCE_WITH_SIGNS = 0.5
 """Limit for a change that has probably memorised examples, or silences linters, for the same reason. An ordinary

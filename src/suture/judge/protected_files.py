@@ -31,7 +31,7 @@ def find_protected_paths(paths: Iterable[str], suite: Suite) -> tuple[str, ...]:
 def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tuple[str, ...]:
     """Return the candidate's paths that could change the verdict, sorted.
 
-    A file that holds code beside its tests is one of them only if the candidate changes what decides in it.
+    A file that contains both code and tests is one of them only if the candidate changes what decides in it.
 
     Args:
         candidate_files: Path -> text, such as `Candidate.files`.
@@ -40,7 +40,7 @@ def find_protected_files(candidate_files: Mapping[str, str], suite: Suite) -> tu
     task = suite.task
     globs = task.protected or DEFAULT_PROTECTED
     all_paths = {*task.files, *task.modules, *map(posixpath.normpath, candidate_files)}
-    # In other languages than Python, files that are not source code may configure the test runner.
+    # In languages other than Python, files that are not source code may configure the test runner.
     only_sources = not LANGUAGES[task.language].parsed and task.project is None
     opened = suite.command.opened_data if suite.command else ()
     test_data = find_test_data(map(posixpath.normpath, candidate_files), task, suite.test_files, opened)

@@ -43,7 +43,7 @@ class Suite:
         test_files: The project's files that hold the command's tests, whatever their names.
         vet: Returns the verdict on a candidate that must not be run, and `None` for any other candidate.
         smoke: Starts the project that the task asks for, if it asks for one.
-        calls: Judges the task's checks if they are calls in another language than Python.
+        calls: Judges the task's checks if they are calls in a language other than Python.
         packages: Installs packages that a candidate asks for, if that is allowed.
         diagnostics: Runs the task's linters, type checkers and compilers, if it has some.
         guard_run: The run of tests that only guard a change, on the task's own files. Tests that fail there do not

@@ -87,7 +87,7 @@ MAX_EXAMPLE_CALLS = 200
 MAX_NAMED_INPUT_CHARS = 1000
 """Characters of the input in `Input: x = 1 Output: 3`."""
 MAX_METHOD_CALLS = 10
-"""Chained method calls behind a call."""
+"""Chained method calls after a call."""
 MAX_EXPRESSION_CHARS = 2000
 """Characters within which a literal or a call must end."""
 MAX_LITERAL_ENDS = 40
@@ -295,4 +295,4 @@ MAX_LOOP_VALUES = 20
 # Linting
 
 MAX_LINT_FINDINGS = 50
-"""Findings in a certificate. A change that brings more is described well enough by the first ones."""
+"""Findings in a certificate. A change with more of them is described well enough by the first ones."""

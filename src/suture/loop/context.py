@@ -1,4 +1,4 @@
-"""The context of a run: its specification, its record and its services. Nodes get it beside the state."""
+"""The context of a run: its specification, its record and its services. Nodes get it together with the state."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class LoopState(TypedDict):
         checks: The number of deciding checks.
         moves: The `Move`s that were decided and are not carried out yet.
         samples_asked: The number of `sample` moves so far; the two other `*_asked` count the other kinds.
-        proposals: The `Attempt`s of every round as proposed, including those that brought no candidate.
+        proposals: The `Attempt`s of every round as proposed, including those that produced no candidate.
         judged: The `Attempt`s whose candidates were judged, each candidate once.
         searched: Whether the search has run.
         cause: Why no change of the code could make the tests pass; empty if a change may.

@@ -71,7 +71,7 @@ MAX_SHOWN_VERSIONS = 5
 MAX_SHOWN_TESTS = 3
 """Failing tests whose source it is shown."""
 UNPARSED_EXCERPT_LINES = 60
-"""Lines around a change that it is shown of a file in another language than Python."""
+"""Lines around a change that a model is shown of a file in a language other than Python."""
 MAX_SANDBOX_FAULTS = 2
 """Sandbox failures after which no further repair of a search is judged."""
 MAX_DIVERGENCE_FACTS = 3

@@ -267,7 +267,7 @@ class RecordedModel:
         return tokens
 
     async def close(self) -> None:
-        """Close the model behind the recordings."""
+        """Close the model whose replies are recorded."""
         await self.model.close()
 
     def _load(self, key: str) -> Reply | None:

@@ -86,7 +86,7 @@ def build_mutant(
         edits: Its trimmed edits.
         line: The first line that it changes, counted from 1.
         factor: Further factor on its prior.
-        in_function_body: Whether all of the change lies in the body of a function.
+        in_function_body: Whether all of the change is in the body of a function.
     """
     return Mutant(
         edits=edits,

@@ -35,7 +35,7 @@ class Mutant:
         line: The first line that it changes, counted from 1.
         prior: How likely such a change is a repair before any test has run, in (0, 1].
         label: The change in a few words, such as `line 4: < becomes <=`.
-        in_function_body: Whether all of it lies in a function body, so that no module must be reimported.
+        in_function_body: Whether all of it is in a function body, so that no module must be reimported.
     """
 
     edits: tuple[Edit, ...]

@@ -49,7 +49,7 @@ class MutableSource:
         nodes: `(line, node)` of the nodes that may be changed, in source order.
         list_operators: Returns the operators for a node.
         find_function: Returns what identifies the function that holds a node; `None` outside of functions.
-        lies_in_body: Returns whether a change of a node lies in the body of a function.
+        lies_in_body: Returns whether a change of a node is in the body of a function.
         node_factor: Returns a factor on the priors of a node's changes.
         repeats_in_file: Whether a change may be made in several functions at once.
         find_variable: Returns the variable to which a node's value is assigned; empty if there is none. Where the
@@ -223,7 +223,7 @@ def _make_mutable(tree: PythonTree, operators: Collection[OperatorName] | None) 
                 yield operator.name, partial(operator.changes, node, tree)
 
     def lies_in_body(node: ast.AST, change: Change) -> bool:
-        # Guards and final returns are inserted at the function, but lie in its body.
+        # Guards and final returns are inserted at the function, but are part of its body.
         is_guard = isinstance(node, FUNCTIONS) and all(edit.start == edit.end for edit in change.edits)
         return is_guard or tree.enclosing_function(node) is not None
 
@@ -240,7 +240,7 @@ def _make_mutable(tree: PythonTree, operators: Collection[OperatorName] | None) 
 
 
 def _line(node: ast.AST) -> int:
-    # In the tree, a `for` inside an expression has no position. Nodes such as operators have none either.
+    # In the tree, a `for` inside an expression has no position. Nodes such as operators have no position either.
     return node.target.lineno if isinstance(node, ast.comprehension) else getattr(node, "lineno", 0)
 
 

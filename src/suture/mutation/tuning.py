@@ -1,7 +1,7 @@
 """All numbers of the mutation operators: how likely each kind of change is, and how many changes are offered.
 
 A prior says how likely a repair is of that kind, before any test has run. Priors are rough, and the same
-for all projects and languages. The weights of single changes stand beside the code that makes them.
+for all projects and languages. The weights of single changes are next to the code that makes them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ has one (10,256 functions of installed packages, 2026-11-28). Chosen by judgemen
 UNREAD_PARAMETER_FACTOR = 1.5
 """Weight of a change that reads a parameter which its function never reads: 4 in 100 functions have one."""
 REPEATED_FACTOR = 0.4
-"""Weight of the same change at all places of a function or file, beside the likeliest of its parts."""
+"""Weight of the same change at all places of a function or file, relative to the likeliest of its parts."""
 MAX_REPEATED_PLACES = 8
 """Maximum number of places at which the same change is made at once; a file that is wrong at more is changed as a
 whole. Chosen by judgement."""
@@ -139,7 +139,7 @@ MAX_TREE_VARIABLES = 14
 MAX_TREE_UNDEFINED_NAMES = 10
 """Variables that may replace an undefined name (other languages)."""
 MAX_TREE_CONDITION_NAMES = 5
-"""Variables of the function, beside a condition's own, that conditions are made of (other languages)."""
+"""Variables of the function, in addition to a condition's own, that conditions are made of (other languages)."""
 MAX_TREE_REUSED_NAMES = 10
 """Variables that may replace an empty value or argument (other languages)."""
 MAX_TREE_INITIAL_NAMES = 8
@@ -151,7 +151,7 @@ MAX_GUARDED_PARAMETERS = 4
 MAX_RETURNED_CHARS = 6
 """Characters of a returned expression that a guard may return too, in languages other than Python."""
 MAX_ELSE_LINES = 3
-"""Lines of an `else` that is moved behind its loop (other languages)."""
+"""Lines of an `else` that is moved after its loop, in languages other than Python."""
 MAX_SORT_TABLES = 4
 """Lookup tables by which the elements of a call chain may be sorted (other languages)."""
 MAX_TREE_STRINGS = 12

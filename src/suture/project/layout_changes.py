@@ -49,7 +49,7 @@ def changes_only_layout(path: str, before: str, after: str) -> bool:
 
 
 def _cut_imports(tree: ast.Module) -> Counter[str]:
-    """Remove the imports at the top of a module, and return them, each name by itself."""
+    """Remove the imports at the top of a module, and return them, one import for each name."""
     imports = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     tree.body = [node for node in tree.body if node not in imports]
     return Counter(

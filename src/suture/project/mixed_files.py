@@ -1,8 +1,8 @@
-"""Files that hold code beside its tests: which of their statements decide, and which a candidate may change.
+"""Files that contain both code and its tests: which of their statements decide, and which a candidate may change.
 
 Tests, fixtures and what they are made of decide: the data and imports that tests use, and helpers that assert. The
-functions and classes that tests call are the code. Only in a project without other Python code is such a file
-repaired; elsewhere, what lies beside tests serves them. In a language with inline tests, such as Rust, every file of
+functions and classes that tests call are the code. Only in a project without other Python code is such a file repaired;
+in other projects, code in a test file serves the tests. In a language with inline tests, such as Rust, every file of
 code may hold tests.
 """
 
@@ -26,7 +26,7 @@ DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 
 
 def find_mixed_files(files: Mapping[str, bytes]) -> frozenset[str]:
-    """Return the files that hold code beside its tests.
+    """Return the files that contain both code and its tests.
 
     Args:
         files: The project's files, path -> content.
@@ -49,7 +49,7 @@ def _get_inline_test_finder(path: str) -> Callable[[str], tuple[str, ...]] | Non
 
 
 def _find_mixed_python_files(files: Mapping[str, bytes]) -> frozenset[str]:
-    """Return the Python files that hold code beside its tests; none if the project has other Python code."""
+    """Return the Python files that contain both code and its tests; none if the project has other Python code."""
     texts = {}
     for path, content in files.items():
         if not path.endswith(".py") or not DEFINITION_START.search(content):
@@ -61,7 +61,7 @@ def _find_mixed_python_files(files: Mapping[str, bytes]) -> frozenset[str]:
             return frozenset()
     mixed = frozenset(path for path, text in texts.items() if _holds_both(text))
     has_tests = any(map(is_test_file, texts))
-    # Beside files of tests, another file is code, whatever the names of its functions.
+    # Among files of tests, another file is code, whatever the names of its functions.
     has_code = any(not is_test_file(path) for path in (texts if has_tests else texts.keys() - mixed))
     return frozenset() if has_code else mixed
 

@@ -53,8 +53,8 @@ class ProgramLimits:
         memory_mb: Address space of each process, in MiB.
         total_memory_mb: Memory of all processes and in-memory files together, in MiB.
         processes: Maximum number of processes and threads at the same time.
-        disk_mb: Size of each writable folder, in MiB, beside the files of the request.
-        inodes: Files and folders in each writable folder, beside the files of the request.
+        disk_mb: Size of each writable folder, in MiB, in addition to the files of the request.
+        inodes: Files and folders in each writable folder, in addition to the files of the request.
         file_mb: Maximum size of one file, in MiB.
         open_files: File descriptors of each process.
         output_bytes: Bytes that are kept of stdout, and of stderr: half from the head, half from the tail.
@@ -82,9 +82,9 @@ class Mount:
 
     Attributes:
         source: Absolute path on the host.
-        target: Absolute path inside the sandbox. It must not be `/tmp`, and neither be nor lie in `BOX`,
-            `/etc`, `/proc`, `/dev` or `/sys`, which the sandbox makes itself. It must not lie below another
-            mount that shows something else there.
+        target: Absolute path inside the sandbox. It must not be `/tmp`, and must neither be nor be inside `BOX`,
+            `/etc`, `/proc`, `/dev` or `/sys`, which the sandbox makes itself. It must not be below another mount that
+            shows something else there.
     """
 
     source: str

@@ -103,7 +103,7 @@ class SandboxPool:
         within `contextlib.aclosing`.
 
         Args:
-            work: Called with a sandbox that nobody else uses meanwhile, and an item. Whatever it raises ends
+            work: Called with an item and a sandbox that nothing else uses in the meantime. Whatever it raises ends
                 the iteration, except `SandboxBroken`: an item that breaks its sandbox does not affect the
                 others.
             items: The items, possibly without end.

@@ -19,11 +19,12 @@ FRAME_WEIGHT = 0.1
 CALLED_WEIGHT = 0.1
 """Share of direct calls from tests in the score of a line."""
 HEADER_FACTOR = 0.9
-"""A function's first line, beside its worst line: guards and defaults are added there."""
+"""Factor on the score of a function's first line, relative to its worst line: guards and defaults are added there."""
 IMPORTED_FACTOR = 0.4
-"""A line that ran on import, beside one that ran in a failing test."""
+"""Factor on the score of a line that ran on import, relative to one that ran in a failing test."""
 BINDING_FACTOR = 0.8
-"""A statement that binds a name on import, beside the worst line of a function that reads the name."""
+"""Factor on the score of a statement that binds a name on import, relative to the worst line of a function that reads
+it."""
 TABLE_LINES = 10
 """Lines of a statement that binds a name on import, such as a table, beyond which its lines share its score: a test
 reads only a few of them."""
@@ -73,7 +74,8 @@ MAX_HUNKS = 40
 CONTEXT_LINES = 2
 """Lines around a hunk that must still be there, so that it is reverted at the right place."""
 UNCHANGED_LINE_FACTOR = 0.2
-"""A line that the breaking commit left alone, beside one that it changed: it may reveal an old fault."""
+"""Factor on the score of a line that the breaking commit left alone, relative to one that it changed: the commit may
+reveal an old fault."""
 REVERT_PRIOR = 0.9
 """A change that is known to have broken the tests is likelier at fault than any line of the coverage."""
 
@@ -192,7 +194,7 @@ WARNING_FACTOR = 0.4
 """Factor on a repair's score for each warning."""
 IDLE_BLOCK_FACTOR = 0.1
 """Factor on a repair's score for each guarded block that no test runs: it was written to be run. This is evidence only
-beside rivals at the same place."""
+relative to rivals at the same place."""
 BROKEN_EXAMPLE_FACTOR = 0.2
 """Factor on a repair's score for a broken example in a docstring or comment."""
 CRASH_FACTOR = 0.1

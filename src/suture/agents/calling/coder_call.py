@@ -1,4 +1,4 @@
-"""Ask the coder, and ask once more where a small model's reply is empty or was cut.
+"""Ask the coder, and ask again if a small model's reply is empty or was cut.
 
 `ask_fitted` shortens a prompt to the model's context; every role uses it.
 """

@@ -159,7 +159,7 @@ async def _ask_with_features(question: ModelQuestion, model: Model, calls: CallC
 async def _ask_beyond_thinking(
     question: ModelQuestion, previous: Reply, model: Model, calls: CallContext
 ) -> Reply:
-    """Ask once more with much more room after a reply that was spent on thinking; else return that reply."""
+    """Ask again with a much higher limit after a reply that was spent on thinking; else return that reply."""
     profile = find_profile(model.name, calls.settings)
     room_tokens = THINKING_RETRY_FACTOR * previous.completion_tokens
     if profile.max_reply_tokens is not None:

@@ -107,7 +107,7 @@ async def build_failure_context(
 ) -> FailureContext:
     """Return what a model needs to repair a failing candidate.
 
-    The failing tests run once more with tracing if no search has located them.
+    The failing tests run again with tracing if no search has located the fault.
 
     Args:
         task: The task; its files are the user's own.

@@ -1,8 +1,8 @@
 """The conversation with a model that repairs or writes a project: patch, new facts, next patch.
 
-A reply holds a change in any usual form, calls of tools, or both. After a change the deciding tests run by
-themselves, and the next message says how they ended. Every step is in the ledger before the next one begins. A
-run that is resumed or replayed takes recorded steps from the ledger and does not repeat them.
+A reply holds a change in any usual form, calls of tools, or both. After a change the deciding tests run automatically,
+and the next message says how they ended. Every step is in the ledger before the next one begins. A run that is resumed
+or replayed takes recorded steps from the ledger and does not repeat them.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Progress:
         patches: The tested patches by number. The first one is the code at the beginning.
         best: The best patch, which the next one begins from: the latest of those that are equally good. It may
             be a part of the repair that has no effect without another part.
-        unusable: Replies in a row that brought nothing.
+        unusable: Consecutive replies that achieved nothing.
         without_gain: Patches in a row that are not better than the ones before.
         longer_replies: Replies that were cut, after each of which longer ones are allowed.
         lost_replies: Replies in a row that were lost on their way.

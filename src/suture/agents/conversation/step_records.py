@@ -27,7 +27,7 @@ class StepResult:
         answer: The messages that answer the reply.
         changed: The files that the next change begins from, as far as they differ from the beginning.
         patch: The patch that was tested, if there was one.
-        problem: Why the reply brought nothing; empty if it brought something.
+        problem: Why the reply achieved nothing; empty if it achieved something.
         ending: Why the turn ends; empty if it continues.
     """
 
@@ -121,7 +121,7 @@ def render_trial(patch: Patch, best: Patch, turn: AgentTurn, *, is_kept: bool) -
 
 
 def render_known_trial(patch: Patch, threshold: float) -> str:
-    """Return once more what is known of a patch, or of the code at the beginning."""
+    """Return again what is known about a patch, or about the code at the beginning."""
     if patch.passes or patch.verdict is None:
         return render_counts(patch)
     return f"{render_counts(patch)}\n\n{_render_all_facts(patch.verdict, threshold)}"

@@ -202,7 +202,7 @@ def _may_change(path: str, task: Task) -> bool:
 
 
 def explain_no_change(run: ProposerRan, calls: CallContext) -> str:
-    """Return why a turn of the program brought no change."""
+    """Return why a turn of the program produced no change."""
     ending = {
         "exit": f"it ended with exit code {run.exit_code}",
         "timeout": f"it was stopped after {run.seconds:.0f} s",

@@ -1,7 +1,7 @@
 """Read the changes in a model's reply, in any usual form: path -> new text of the file.
 
 A reply may hold whole files, functions, search/replace blocks, diffs, patches and the inputs of edit tools, all
-of them side by side. They are applied in their order. Each part changes a file, is a problem for the model to mend, or
+of them side by side. They are applied in their order. Each part changes a file, is a problem for the model to fix, or
 changes nothing, such as a quotation or a command.
 """
 

@@ -62,7 +62,7 @@ class CodeBlock:
         line_before: The last line of text before the block.
         line: Index of the line with the opening fence.
         line_count: Number of its lines with both fences.
-        is_tag: Whether it stands between `<file>` tags instead of fences.
+        is_tag: Whether it is between `<file>` tags instead of fences.
     """
 
     code: str

@@ -68,7 +68,7 @@ def parse_diff(lines: Sequence[str], part: ReplyPart) -> list[ReplyPart]:
 
     Args:
         lines: The diff's lines.
-        part: Where it stands in the reply, and the file that is meant if the diff names none.
+        part: Where it is in the reply, and the file that is meant if the diff names none.
     """
     starts = [n for n in range(len(lines)) if starts_diff(lines, n)]
     # The names below `diff --git` belong to it.

@@ -47,7 +47,7 @@ class WriteBrief:
         statement: The task, in words or as a stub.
         module: The main file to write.
         other_modules: The other files that the task requires, if any.
-        allows_several_files: Whether the reply may hold files beside `module`: those of `other_modules`, and
+        allows_several_files: Whether the reply may contain files in addition to `module`: those of `other_modules`, and
             more of its own choice. If not, only `module` is asked for.
         entry_point: The required name, if known.
         tests: Source of the user's visible tests; empty if there are none.
@@ -253,7 +253,7 @@ def _draft_revision(
 
 @dataclass(frozen=True, kw_only=True)
 class TextBrief(RepairBrief):
-    """What the coder needs to repair code of another language than Python."""
+    """What the coder needs to repair code in a language other than Python."""
 
     language: Language
 

@@ -63,7 +63,7 @@ class DeliverableRun:
     Attributes:
         task: The task; its files are those before the change.
         ledger: Records what is done to the user's tree.
-        prepare: Prepares the suite of a task, where other files than the run's have to pass too.
+        prepare: Prepares the suite of a task, if files other than the run's have to pass too.
         accepted: The test that a person accepted in the run, which is delivered too: path -> content.
     """
 

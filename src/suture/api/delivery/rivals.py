@@ -1,4 +1,4 @@
-"""Apply another change than a run's result, where the tests do not decide which of several changes is right.
+"""Apply a change other than a run's result, where the tests do not decide which of several changes is right.
 
 The search has only tried such a change. It is verified like any result first, in a new run that has a certificate and
 can be undone.

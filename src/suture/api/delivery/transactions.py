@@ -1,8 +1,8 @@
 """Changes of a project, one at a time: each is finished or taken back, even if its process is killed.
 
-Each project that was changed has a file in the folder `changes` of the state folder. Whoever changes the project's
-files or repository holds a lock on it. Meanwhile it names the run, so that the next command finds what a killed
-process has left. What that process had to do is in the run's ledger.
+Each project that was changed has a file in the folder `changes` of the state folder. A process that changes the
+project's files or repository holds a lock on it. Meanwhile it names the run, so that the next command finds what a
+killed process has left. What that process had to do is in the run's ledger.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def write_baseline(baseline: GateBaseline, path: Path) -> None:
 
 
 TASKS_PER_BATCH = 8
-"""A larger batch would measure more tasks in vain. Chosen by judgement; not measured."""
+"""A larger batch would measure more tasks needlessly. Chosen by judgement; not measured."""
 
 
 async def measure_until_decided(
@@ -212,7 +212,7 @@ async def measure_until_decided(
     opener: ModelOpener = open_model,
     on_progress: ProgressListener = lambda progress: None,
 ) -> GateResult:
-    """Run the tasks that the test needs, a batch at a time, so that at most one batch runs in vain.
+    """Run the tasks that the test needs, a batch at a time, so that at most one batch runs needlessly.
 
     Args:
         folder: The benchmark folder; its rows count.

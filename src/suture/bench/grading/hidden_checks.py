@@ -38,7 +38,7 @@ class Grade:
     """What the hidden checks say about one piece of code.
 
     Attributes:
-        evidence: How strong the verdict is: `split` if another process than the candidate's decided, and weaker if
+        evidence: How strong the verdict is: `split` if a process other than the candidate's decided, and weaker if
             the checks need the candidate's own objects, so that they ran in its process.
         reason: What went wrong, in one line.
         cpu_s: CPU seconds of the code under test; `None` if unknown.

@@ -145,7 +145,7 @@ def _lower_limit(wins: int, losses: int, tasks: int, confidence: float) -> float
             for share, weight in (lower_shares if difference >= 0 else upper_shares)
         )
 
-    # `_invert` searches in [0, 1], and differences lie in [-1, 1].
+    # `_invert` searches in [0, 1], and differences are in [-1, 1].
     return 2 * _invert(lambda position: chance_below(2 * position - 1), (1 - confidence) / 2) - 1
 
 
@@ -205,7 +205,7 @@ def _power(tasks: int, discordant_share: float, difference: float, alpha: float)
 
 @cache
 def _critical_count(discordant: int, alpha: float) -> int:
-    """Return the most tasks that the worse arm may solve alone so that a difference is found; -1 if none."""
+    """Return how many tasks the worse arm may solve alone so that a difference is found; -1 if none."""
     tail = 0
     for count in range(discordant + 1):
         tail += math.comb(discordant, count)

@@ -2,8 +2,8 @@
 
 This package owns the records of certificates, their sealed file format, and the replay that finds each statement
 about a result true or false; the loop replays judgements. A certificate may come from anybody, so each statement is
-checked before anything is run because of it. The package must not ask a model; what running code cannot confirm
-stands under `claims`, or is called a claim.
+checked before anything is run because of it. The package must not ask a model; what running code cannot confirm is
+listed under `claims`, or is called a claim.
 """
 
 from suture.judge.certificates.certificate import Certificate, InvalidCertificate, JudgementCertificate

@@ -69,8 +69,8 @@ class JudgementCertificate:
         contents: Path -> content before the change. Files that may hold secrets are left out, and all files of a
             large project; a replay then needs the project.
         language: The language that the test command tests.
-        given_command: The test command that whoever judged gave, or the project's settings before the change; empty
-            if the project's files suggested one. `judgement.command` is what ran.
+        given_command: The test command that the user who judged gave, or the project's settings before the change;
+            empty if the project's files suggested one. `judgement.command` is what ran.
         protect: Globs of files that decide, besides those that every judgement protects.
         built_files: Files in `project` that a build wrote, so that they are not code to judge.
         folder: The folder in which the command tests, if files above it decide; empty for the whole project.

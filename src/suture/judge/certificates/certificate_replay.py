@@ -205,7 +205,7 @@ async def _replay_before(
 
 
 def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) -> str:
-    """Return how the checks end after the change; those that do not decide are counted by themselves."""
+    """Return how the checks end after the change; those that do not decide are counted separately."""
     deciding = [outcome for outcome in verdict.outcomes if outcome.trust >= threshold]
     others = [outcome for outcome in verdict.outcomes if outcome.trust < threshold]
     failing = sum(not outcome.passed for outcome in others)

@@ -1,6 +1,6 @@
 """Replay the claim of a certificate that some tests are flaky: they must be so without the change.
 
-A certificate says nothing about the tests that it calls flaky. Whoever forges one could call a test so that the change
+A certificate says nothing about the tests that it calls flaky. A forger could declare flaky a test that the change
 breaks for some runs: after other tests, with most hash seeds, or at random. So what such a test shows with the change
 it must also show on the unchanged files.
 """

@@ -247,7 +247,7 @@ def _find_literals(node: ast.AST) -> list[object]:
 
 
 def _is_rare(value: object) -> bool:
-    """Return whether a value is rare in a branch, where single characters are as usual as small numbers."""
+    """Return whether a value is rare in a branch, where single characters are as common as small numbers."""
     return is_specific(value) and not (isinstance(value, (str, bytes)) and len(value) == 1)
 
 
@@ -286,7 +286,7 @@ def _switch_off(file: _ParsedFile, branch: Branch) -> Edit:
     start, end = file.span(condition)
     if not isinstance(condition, ast.pattern):
         return Edit(start=start, end=end, text="False")
-    # The pattern may stand in parentheses, behind which the guard is inserted.
+    # The pattern may be in parentheses, after which the guard is inserted.
     behind = BEFORE_COLON.match(file.raw, end)
     assert behind is not None
     return Edit(start=behind.end(), end=behind.end(), text=" if False")

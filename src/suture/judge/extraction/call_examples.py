@@ -82,12 +82,12 @@ class CallExample:
     """An example of a call and its expected result.
 
     Attributes:
-        call: The call as it stands in the text.
+        call: The call as it is written in the text.
         args: The arguments as JSON-plus values (see `suture.project.languages.calling`).
         awaits: Whether the result is what a promise resolves to.
         expected: The expected result as a JSON-plus value. If the call must fail, `["error", name, None]`,
             where a name of `None` stands for any error.
-        result: The result as it stands in the text.
+        result: The result as it is written in the text.
     """
 
     call: str
@@ -113,7 +113,7 @@ class UnreadCall:
 def extract_calls(
     text: str, name: str, driver: CallDriver, provenance: Provenance = "visible", *, awaits: bool = False
 ) -> tuple[Check, ...]:
-    """Return the calls of a function that a text shows with their results, as checks.
+    """Return the calls of a function that some text shows with their results, as checks.
 
     The function reads `f(1) === 2`, `f(1) // => 2`, `f(1) returns 2`, `f(1) throws RangeError`, results below
     `> f(1)`, and asserts of `node:assert`, Jest and Vitest.
@@ -212,7 +212,7 @@ def _find_result_start(
 ) -> tuple[int, bool] | None:
     """Return (start, is_announced): where the result begins, and whether the text clearly announces one.
 
-    A mere comment behind a call does not announce a result: it may be a remark.
+    A mere comment after a call does not announce a result: it may be a remark.
     """
     if wrapper and (wrapper["expect"] or wrapper["assert"]):
         if wrapper["expect"]:
@@ -248,12 +248,12 @@ def _list_result_ends(text: str, start: int) -> list[int]:
 
 
 def _find_closing_bracket(text: str, opening: int) -> int | None:
-    """Return the position behind the bracket that closes the one at a position."""
+    """Return the position after the bracket that closes the one at a position."""
     return next((position for position, depth in _walk_brackets(text, opening) if depth == 0), None)
 
 
 def _walk_brackets(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield (position, depth) behind each character outside quotes; `depth` counts the open brackets."""
+    """Yield (position, depth) after each character outside quotes; `depth` counts the open brackets."""
     depth, quote, is_escaped = 0, "", False
     for position in range(start, min(len(text), start + MAX_EXPRESSION_CHARS)):
         char = text[position]

@@ -1,4 +1,4 @@
-"""Extracting `>>>` examples from a text as checks.
+"""Extracting `>>>` examples from some text as checks.
 
 The parser of doctest is not used, because it rejects much of what people write.
 """
@@ -22,7 +22,7 @@ from suture.project.python_source.parsing import PARSE_FAULTS
 
 PROMPT_RE = re.compile(r"^([ \t]*)>>>(?:[ ]|(?=\S)|$)(.*)$")
 CONTINUATION_RE = re.compile(r"^[ \t]*\.\.\.(?:[ ]|$)(.*)$")
-"""A further line of the code behind a prompt."""
+"""A further line of the code after a prompt."""
 EXCEPTION_RE = re.compile(r"^(?:[\w.]*\.)?(\w+)(?::|$)")
 """The last line of a traceback; the group is the exception's name without its module."""
 TRACEBACK_HEAD = "Traceback (most recent call last):"
@@ -66,7 +66,7 @@ class Doctests:
 
 
 def extract_doctests(text: str, functions: frozenset[str] | None) -> Doctests:
-    """Return the `>>>` examples of a text.
+    """Return the `>>>` examples in some text.
 
     Args:
         text: A docstring or a statement.
@@ -304,7 +304,7 @@ NAME_LIST_RE = re.compile(
 def find_requested_functions(text: str, entry_point: str) -> frozenset[str]:
     """Return the functions and classes that a statement asks for: the entry point and those beside it.
 
-    A name counts if it has a `def`, a signature such as `decode(text)`, or stands in a list such as `Write
+    A name counts if it has a `def`, a signature such as `decode(text)`, or is in a list such as `Write
     encode and decode`. A word of such a list need not be a name: it matters only if the text also calls it.
     """
     names = {entry_point, *DEF_NAME_RE.findall(text)}

@@ -27,7 +27,7 @@ class NameUse:
     """How a test uses one name.
 
     Attributes:
-        raised: Whether the name stands where only an exception can stand.
+        raised: Whether the name is used where only an exception can be used.
         as_data: Whether every use works with plain data, such as a comparison with a number.
     """
 

@@ -1,6 +1,6 @@
 """Read which calls the tests of JavaScript, TypeScript and Go make with literals.
 
-A value may stand in the call, in a declaration of the test, or in a table over which the test loops.
+A value may be in the call, in a declaration of the test, or in a table over which the test loops.
 """
 
 from __future__ import annotations
@@ -274,13 +274,13 @@ def evaluate_literal(source: str) -> Any:
 
 
 def find_literal(text: str, start: int, closing: str = "") -> tuple[str, int] | None:
-    """Return the literal that begins at a position in a text.
+    """Return the literal that begins at a position in some text.
 
     Args:
         closing: What must directly follow the literal, such as the backtick that ends code.
 
     Returns:
-        (source, end): the literal's source and the position behind it. `None` if there is none, or if the
+        (source, end): the literal's source and the position after it. `None` if there is none, or if the
         text that follows makes it doubtful.
     """
     word = WORD_RE.match(text, start)
@@ -307,7 +307,7 @@ def find_literal(text: str, start: int, closing: str = "") -> tuple[str, int] | 
 
 
 def _may_end(text: str, end: int, closing: str) -> bool:
-    """Whether the text behind a position lets a value end there."""
+    """Return whether the text after a position lets a value end there."""
     behind = end + len(closing)
     if not text.startswith(closing, end):
         return False
@@ -345,7 +345,7 @@ def list_literal_ends(text: str, start: int) -> list[int]:
 
 
 def _is_followed_well(text: str, source: str, end: int) -> bool:
-    """Whether the text behind a literal, or the same value written in another way, ends the example."""
+    """Return whether the text after a literal, or the same value written in another way, ends the example."""
     if VALUE_END_RE.match(text, end) or NEXT_EXAMPLE_RE.match(text, end):
         return True
     equals = EQUALS_RE.match(text, end)  # as in `f(2) -> 1 + 1 = 2`
@@ -359,7 +359,7 @@ def _is_followed_well(text: str, source: str, end: int) -> bool:
 
 
 def find_call(text: str, start: int) -> tuple[ast.Call, int] | None:
-    """Return (call, end): the call at a position in a text, with the method calls behind it, and its end."""
+    """Return (call, end): the call at a position in some text, with the method calls after it, and its end."""
     end = _find_closing_bracket(text, text.index("(", start))
     for _ in range(MAX_METHOD_CALLS):
         method = METHOD_CALL_RE.match(text, end) if end is not None else None
@@ -371,5 +371,5 @@ def find_call(text: str, start: int) -> tuple[ast.Call, int] | None:
 
 
 def _find_closing_bracket(text: str, opening: int) -> int | None:
-    """Return the position behind the bracket that closes the one at a position."""
+    """Return the position after the bracket that closes the one at a position."""
     return next((end for end in reversed(list_literal_ends(text, opening)) if text[end - 1] == ")"), None)

@@ -61,7 +61,7 @@ class Example:
         start: Position of the call in the text.
         name: The function.
         expected: Source of the result, or of the exception's name.
-        weak: Whether only one of `WEAK_SIGNS` stands between the call and the expected value, or no call at all.
+        weak: Whether only one of `WEAK_SIGNS` is between the call and the expected value, or there is no call at all.
         raises: Whether the call must raise an exception.
         inferred: The words of the text if they show no call; else empty.
     """
@@ -162,7 +162,7 @@ def _shorten(text: str) -> str:
 
 
 def _find_calls(text: str, functions: frozenset[str] | None) -> Iterator[Example | Unread]:
-    """Yield the calls of a text that show their results; those of other functions are never examples."""
+    """Yield the calls in some text that show their results; those of other functions are never examples."""
     for match in islice(CALL_RE.finditer(text), MAX_EXAMPLE_CALLS):
         shown_call = _read_call(text, match.start())
         if shown_call is None or not _is_plain_call(shown_call.call):
@@ -256,7 +256,7 @@ def _read_last_cell(text: str, start: int) -> tuple[str, int] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _ShownCall:
-    """A call in a text that is followed by a sign of a result.
+    """A call that is followed by a sign of a result.
 
     Attributes:
         sign: The sign or the last word before the result, such as `->` or `returns`.

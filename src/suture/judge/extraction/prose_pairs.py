@@ -74,7 +74,7 @@ INPUT_HEADERS = ("input", "argument", "given", "call")
 
 @dataclass(frozen=True, kw_only=True)
 class ProsePair:
-    """An input and its result, as a text shows them.
+    """An input and its result, as some text shows them.
 
     Attributes:
         start: Position in the text.
@@ -92,7 +92,7 @@ class ProsePair:
 
 
 def find_prose_pairs(text: str) -> list[ProsePair]:
-    """Return the pairs of a text in its order; of pairs that overlap, the first."""
+    """Return the pairs in some text, in order; of pairs that overlap, the first."""
     found = [*_find_arrows(text), *_find_turned(text), *_find_given(text), *_find_returned(text)]
     pairs: list[ProsePair] = []
     end = -1

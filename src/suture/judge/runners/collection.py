@@ -156,7 +156,7 @@ def find_tests_in_reach(
 
 
 def is_in_folder(path: str, folder: str) -> bool:
-    """Whether a path is a folder or lies in it; an empty folder and `.` mean the project's root."""
+    """Whether a path is a folder or is in it; an empty folder and `.` mean the project's root."""
     return folder in ("", ".") or path == folder or path.startswith(f"{folder}/")
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from suture.project.python_source.parsing import PARSE_FAULTS
 
 EXPLANATION = re.compile(r"^assert ", re.MULTILINE)
-"""Where pytest's explanation begins; a message of the test may stand before it."""
+"""Matches the beginning of pytest's explanation; a message of the test may precede it."""
 WHERE_LINE = re.compile(r"^\s*\+\s+where (?P<value>.+) = (?P<call>.+\(.*\))$")
 """A line of pytest's explanation, such as `+ where 3 = add(1, 2)`."""
 EXPECTING_NAME = re.compile(
@@ -88,7 +88,7 @@ def _parse_expression(text: str) -> ast.expr | None:
 
 
 class _Explanation:
-    """Pytest's explanation of a failed assert, beside the condition's own source.
+    """Pytest's explanation of a failed assert, without the condition's own source.
 
     Args:
         lines: The lines of the explanation; the first one is the condition with values in place of names.
@@ -171,7 +171,7 @@ def _describe_expectation(operator: ast.cmpop, wanted: str, *, is_reversed: bool
 
     Args:
         wanted: The other side.
-        is_reversed: Whether the other side stands left of the operator.
+        is_reversed: Whether the other side is left of the operator.
     """
     if isinstance(operator, ast.Eq | ast.Is):
         return wanted

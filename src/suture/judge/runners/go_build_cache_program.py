@@ -22,7 +22,7 @@ TEST_COMMANDS = (
 """The ways in which tests are compiled later; each produces cache entries of its own."""
 OVERLAY_PATH = BOX / "_suture" / "overlay.json"
 OVERLAY_COMMAND = ("go", "test", f"-overlay={OVERLAY_PATH}", ".")
-"""Verdicts replace package `testing`, so it and its dependents are compiled once more with the overlay."""
+"""Verdicts replace package `testing`, so it and its dependents are compiled again with the overlay."""
 
 
 def compile_all(names: list[str]) -> bool:

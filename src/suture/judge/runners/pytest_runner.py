@@ -58,7 +58,7 @@ The options keep it away from every project: `/dev/null` is an empty configurati
 exists and holds no test. `preload` sets `DISABLED_PLUGINS` before it.
 """
 OTHER_PLUGINS = frozenset({"conditions.py", "django_plugin.py"})
-"""Files beside the reporting plugin that only some runs get: importing them changes the process."""
+"""Files next to the reporting plugin that only some runs get: importing them changes the process."""
 USAGE_ERROR_CODE = 4
 """The exit code of pytest when it refuses its options."""
 
@@ -327,8 +327,8 @@ def is_misused(result: RunResult, report: PytestReport) -> bool:
 def load_plugin() -> dict[str, bytes]:
     """Return the files of the reporting plugin at their paths inside the sandbox.
 
-    Their bytecode is beside them, because compiling them takes a tenth of a short run. An interpreter of another
-    version than Suture's looks for other files, and compiles the sources.
+    Their bytecode is beside them, because compiling them takes a tenth of a short run. An interpreter of a version
+    other than Suture's looks for other files, and compiles the sources.
     """
     folder = resources.files("suture.judge.runners").joinpath("report_plugin")
     files: dict[str, bytes] = {}

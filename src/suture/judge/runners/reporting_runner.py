@@ -1,4 +1,4 @@
-"""A test command in another language than Python whose runner reports on each test.
+"""A test command in a language other than Python whose runner reports on each test.
 
 The *base run* is the run on the task's own files. What the user's tests do there is legitimate; a candidate may
 only not add to it. *Attestation* means that test programs confirm their results themselves, with secrets that
@@ -341,7 +341,7 @@ class ReportingRunner:
 
 
 def _drop_groups(tests: Mapping[str, ReportedTest], separator: str) -> list[ReportedTest]:
-    """Return the tests without the groups that only sum them up; a group that fails by itself stays."""
+    """Return the tests without the groups that only sum them up; a group that fails on its own stays."""
     members: dict[str, list[ReportedTest]] = {}
     for test_id, test in tests.items():
         file, _, name = test_id.partition("::")

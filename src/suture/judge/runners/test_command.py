@@ -376,7 +376,7 @@ class TestCommand:
         """Return the same command restricted to some tests.
 
         Args:
-            only: Ids of test functions, and test files; another command than pytest is not restricted.
+            only: Ids of test functions, and test files; a command other than pytest is not restricted.
         """
         other = copy(self)
         other._only = frozenset(only)

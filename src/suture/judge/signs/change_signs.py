@@ -1,6 +1,6 @@
 """Find signs that a change of a Python file games the tests, in repairs and in new code.
 
-Much that is suspicious in a repair is usual in new code: of 591 published solutions of HumanEval and MBPP, 23 show a
+Much that is suspicious in a repair is common in new code: of 591 published solutions of HumanEval and MBPP, 23 show a
 literal of their tests. New code is therefore searched for whole examples of the tests, with arguments and answer.
 """
 

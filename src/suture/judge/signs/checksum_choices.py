@@ -2,7 +2,7 @@
 
 Memorised examples can hide behind such a comparison. Honest code compares checksums with stored ones, and small
 remainders with small numbers: shards, buckets and check digits. Tables that a remainder indexes are not searched
-for, because they are usual for shards, colours and check digits.
+for, because they are common for shards, colours and check digits.
 """
 
 from __future__ import annotations

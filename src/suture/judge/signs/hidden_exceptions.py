@@ -184,7 +184,7 @@ def _is_false(node: ast.expr) -> bool:
 
 
 def _shows_exception(handler: ast.ExceptHandler, facts: _ModuleFacts) -> bool:
-    """Whether a handler raises, logs the exception, or uses it in another way than to collect it for nobody."""
+    """Whether a handler raises, logs the exception, or uses it in any way other than collecting it unread."""
     collected = [
         part
         for call in ast.walk(handler)

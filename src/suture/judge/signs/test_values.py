@@ -81,7 +81,7 @@ class TestValues:
         return [text for path, text in self._files.items() if path.endswith(".py")]
 
     def find_own_numbers(self, functions: Collection[str]) -> frozenset[str]:
-        """Return the literals of `SMALL_NUMBERS` that are an argument or answer by themselves, not a part of a date.
+        """Return the literals of `SMALL_NUMBERS` that are an argument or answer on their own, not a part of a date.
 
         Args:
             functions: Names of the functions and classes whose calls count, and whose tests are read.

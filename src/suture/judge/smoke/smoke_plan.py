@@ -80,7 +80,7 @@ class ShownRequest:
 
 
 def find_shown_commands(statement: str) -> tuple[ShownCommand, ...]:
-    """Return the commands behind a `$`, in order; shell commands and common tools are skipped."""
+    """Return the commands after a `$`, in order; shell commands and common tools are skipped."""
     commands: list[ShownCommand] = []
     lines = statement[:MAX_STATEMENT_CHARS].splitlines()
     for index, line in enumerate(lines):

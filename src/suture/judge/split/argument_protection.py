@@ -25,7 +25,7 @@ SEPARATE_PARTS = (
     ast.Tuple, ast.List, ast.BoolOp, ast.Subscript, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp,
     ast.Lambda,
 )  # fmt: skip
-"""Expressions that keep their parts apart, or select one."""
+"""Expressions that keep their parts separate, or select one."""
 COLLECTING_FUNCTIONS = frozenset(("add", "append", "extend", "insert", "isinstance", "print"))
 """Functions that only store their arguments, or whose result says nothing about the values."""
 TRANSPARENT_FUNCTIONS = frozenset(("len", "list", "repr", "str", "tuple"))

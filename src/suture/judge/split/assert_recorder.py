@@ -260,7 +260,7 @@ def _render_value(value: Any, text: str) -> str:
 
 
 def explain_failure(fault: BaseException, recorder: AssertRecorder, source: str, filename: str) -> Fact:
-    """Return the fact behind the exception that ended a program."""
+    """Return the fact that explains the exception that ended a program."""
     if isinstance(fault, FailedAssert):
         return fault.fact
     fact = {"exception": _describe_exception(fault)}

@@ -4,7 +4,7 @@ A candidate's answer arrives as data. None of its code runs here, so it cannot d
 
 Make the calls of a verdict again in another order, to see whether a candidate answers by the order of the calls.
 
-A function that hands out prepared answers one by one, or returns what another function was given before, passes tests
+A function that returns prepared answers one by one, or returns what another function was given before, passes tests
 that call it in the order of these answers. A function that only uses its arguments answers alike in any order.
 """
 

@@ -62,7 +62,7 @@ class RemoteCandidate:
         argument_use: If set, the candidate changes copies of the arguments, and only the arguments that
             `find_exposed` selects receive the changes. Otherwise all arguments do.
         changing_call: The first call that changed something that the test holds, as source; empty if none did.
-        request_count: How many values the candidate sent: results, items of iterators, data behind names. A
+        request_count: How many values the candidate sent: results, items of iterators, data that names refer to. A
             program that passes without any does not use the candidate.
         exceptions: Name of an exception class of the candidate -> the class that stands for it.
     """

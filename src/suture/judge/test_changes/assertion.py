@@ -65,7 +65,7 @@ def arguments_of(call: Node) -> list[Node]:
 
 
 def is_conditional(node: Node, body: Node) -> bool:
-    """Return whether a node stands in a branch of a test's body that may not run."""
+    """Return whether a node is in a branch of a test's body that may not run."""
     above = node.parent
     below = node
     while above is not None and above.id != body.id:
@@ -137,8 +137,8 @@ class Assertion:
         expected: Source of what it is compared with; empty if it is only tested for truth.
         tolerances: Name -> value of the arguments that bound the error of an approximate comparison.
         exceptions: For an assertion about a raised exception, the names of the accepted ones; else empty.
-        is_guarded: Whether a handler around it catches its failure, so that the test goes on.
-        is_conditional: Whether it stands in a branch that may not run.
+        is_guarded: Whether a handler around it catches its failure, so that the test continues.
+        is_conditional: Whether it is in a branch that may not run.
         line: Its line, from 1.
         text: Its source in one line.
     """

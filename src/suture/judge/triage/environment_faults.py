@@ -74,7 +74,7 @@ FIXTURE_DEFINITION_RE = re.compile(
 )
 """A function below a decorator that makes it a fixture.
 
-Up to eight lines may stand between them, such as arguments. Chosen by judgement; not measured.
+Up to eight lines may be between them, such as arguments. Chosen by judgement; not measured.
 """
 COMPILED_SUFFIXES = (".pyx", ".c", ".cc", ".cpp", ".rs", ".proto")
 """Endings of sources that a build turns into a Python module."""
@@ -235,7 +235,7 @@ def _find_missing_file(
 ) -> EnvironmentFault | None:
     """Return the fault of a missing file, by its path in the error; `None` if the code may be at fault."""
     relative_path = normpath(path.removeprefix(f"{BOX}/"))
-    # What lies outside of the project in the user's run is not known.
+    # What is outside of the project in the user's run is not known.
     if isabs(relative_path) or relative_path.startswith("../"):
         return None
     for name, reason in excluded.items():
@@ -288,7 +288,7 @@ def _is_similar(name: str, names: Collection[str]) -> bool:
 
 
 def find_printed_errors(output: str, language: Language) -> list[str]:
-    """Return the lines of a test command's output that report an error, in another language than Python."""
+    """Return the lines of a test command's output that report an error, in a language other than Python."""
     pattern = LANGUAGES[language].error_pattern
     return [line.strip() for line in output.splitlines() if pattern.search(line)]
 

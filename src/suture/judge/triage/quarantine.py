@@ -1,6 +1,6 @@
 """Quarantine of flaky tests: a patch that marks them, so that they run on and their failures decide nothing.
 
-The patch is an offer. Suture changes no test by itself.
+The patch is an offer. Suture changes no test on its own.
 """
 
 from __future__ import annotations

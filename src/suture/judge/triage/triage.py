@@ -67,7 +67,7 @@ class TriageResult:
     def ending_cause(self) -> FaultCause | None:
         """Why a run of the whole command ends here; `None` if a change could make all of it pass.
 
-        A test that fails with any code ends the run too, because a search would be in vain.
+        A test that fails with any code ends the run too, because a search would find nothing.
         """
         permanent = (failure.cause for failure in self.not_code if failure.is_permanent)
         return self.cause or next(permanent, None)

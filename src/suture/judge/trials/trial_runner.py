@@ -191,7 +191,7 @@ class TrialRunner:
             for edit in proposal.edits
             for line in range(raw.count(b"\n", 0, edit.start) + 1, raw.count(b"\n", 0, edit.end) + 2)
         }
-        # Inserted code stands next to the lines that tests ran.
+        # Inserted code is next to the lines that tests ran.
         near = {line + step for line in lines for step in (-1, 0, 1)}
         chosen = [
             test

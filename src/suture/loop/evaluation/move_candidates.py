@@ -24,7 +24,7 @@ class WrittenFiles:
 
     Attributes:
         files: Path -> text.
-        call: The model call that brought the files, if it was a single one.
+        call: The model call that produced the files, if it was a single one.
         shown: The project's files that the model saw.
         surplus: Files in the reply that the candidate does not write.
     """

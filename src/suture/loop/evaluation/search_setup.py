@@ -185,7 +185,7 @@ def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
 
 
 def _max_reserve_s(run_s: float, left_s: float) -> float:
-    """Return the most seconds that are kept from the search.
+    """Return the maximum number of seconds that are kept from the search.
 
     They suffice for one run of the tests, unless such a run would take too large a share of the remaining time.
     """

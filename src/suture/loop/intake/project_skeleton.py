@@ -31,7 +31,7 @@ def add_skeleton(task: Task) -> Task:
     """Return the task with the files of a skeleton; the task as it is if there is none for it.
 
     There is none if the user's test imports a module that is not in the skeleton: a candidate could not write it. In
-    Go, there is none either if the test does not compile beside the skeleton.
+    Go, there is also none if the test does not compile together with the skeleton.
 
     The skeleton's tests decide together with those that the user gave. A candidate may write the missing file, and
     the manifest in which it asks for packages.

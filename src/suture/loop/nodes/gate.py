@@ -56,7 +56,7 @@ async def gate(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, An
 
 
 FAILING_REASONS = ("fails_anyway", "nothing_passes")
-"""Why a change is not comparable whose program may go on: all that it was asked to mend still fails."""
+"""Why a change is not comparable although its program may continue: everything that it was asked to fix still fails."""
 
 
 def list_gate_reasons(judgement: Judgement) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ async def _judge_turn(number: int, files: Mapping[str, bytes], context: RunConte
 
 
 def _end_without_change(ran: ProposerRan, reasons: tuple[str, ...], context: RunContext) -> dict[str, Any]:
-    """End the run after a turn that brought nothing: another one would hardly bring more."""
+    """End the run after a turn that achieved nothing: another one would hardly achieve more."""
     explanation = explain_no_change(ran, context.calls)
     if not reasons:
         return ended_state("not_healed", Reason(code="agent_failed", detail=explanation))

@@ -1,4 +1,4 @@
-"""Propose: carry out one move, which brings one candidate. The branches of a round run at the same time."""
+"""Propose: carry out one move, which produces one candidate. The branches of a round run at the same time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RoundBranch(TypedDict):
 async def propose(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Bring one candidate.
 
-    A move fails if the reply is malformed or the model fails. The move is used up then and brings no candidate. The
+    A move fails if the reply is malformed or the model fails. The move is then used up and produces no candidate. The
     failure is an attempt with a fault and not an exception, so that the other branches of the round continue.
     """
     context = runtime.context
@@ -75,7 +75,7 @@ async def _carry_out(move: Move, state: LoopState, context: RunContext) -> list[
     except PrerequisiteError as fault:
         if isinstance(fault, SandboxError) or coder_role(state, context) == "coder":
             raise  # The user has to change something.
-        # The stronger model cannot be asked. The run goes on with what it had before it escalated.
+        # The stronger model cannot be asked. The run continues with what it had before it escalated.
         return [_record_failure(state, fault, context)]
 
 
@@ -152,7 +152,7 @@ def _make_agent_turn(
 def _record_failure(
     state: LoopState, fault: ModelError | BudgetExceeded | PrerequisiteError, context: RunContext
 ) -> Attempt:
-    """Record that a move brought no candidate, and return the attempt that says so."""
+    """Record that a move produced no candidate, and return the attempt with the reason."""
     context.ledger.append(MoveFailed(error_type=type(fault).__name__, message=str(fault)))
     kind: ProposalFault = "model"
     if isinstance(fault, MissingAnswer) and fault.reason != "empty":

@@ -19,8 +19,8 @@ from suture.core.records import (
 from suture.loop.tuning import NUDGE_ROUNDS, ROUNDS_WITHOUT_NEW_CODE, SAME_FAILURE_ROUNDS
 
 ProposalFault = Literal["", "malformed", "unchanged", "no_answer", "budget", "model"]
-"""Why a move brought no candidate: an unusable reply, the code as it was, a reply without an answer, no budget, or no
-model; empty if it brought one."""
+"""Why a move produced no candidate: an unusable reply, the code as it was, a reply without an answer, no budget, or no
+model; empty if it produced one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class Attempt:
     """The result of one move: a candidate, which has a verdict once it is judged, or a fault.
 
     Attributes:
-        candidate: The content hash of the candidate; empty if the move brought none.
+        candidate: The content hash of the candidate; empty if the move produced none.
         round: The round that proposed it; -1 (`SEARCH_ROUND`) for the user's own code and for what the search found.
         start: The round of the fresh start that its lineage began with.
         depth: The number of repairs between that start and the candidate.
@@ -91,7 +91,7 @@ class Progress:
         repairs_asked: Repairs requested so far.
         attempts_left: Attempts left in the budget; `None` for no limit.
         checks: The number of deciding checks; 0 means that nothing can be trusted.
-        faults: The faults of the last round, if it brought no candidate at all.
+        faults: The faults of the last round, if it produced no candidate at all.
         can_search: Whether there is code to search for a repair without a model, and no search has run yet.
         has_searched: Whether a search for a repair without a model has run.
         cause: Why no change of the code could make the tests pass; `None` if a change may.
@@ -218,7 +218,7 @@ def detect_stagnation(attempts: Sequence[Attempt], rounds: int, since: int = 0) 
 
 
 def count_rounds_without_new_code(attempts: Sequence[Attempt], rounds: int) -> int:
-    """Return how many of the last rounds brought only known code, apart from layout and comments."""
+    """Return how many of the last rounds produced only known code, ignoring layout and comments."""
     first_rounds: dict[str, int] = {}
     for attempt in attempts:
         first_rounds.setdefault(attempt.fingerprint or attempt.candidate, attempt.round)

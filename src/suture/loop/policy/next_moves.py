@@ -154,7 +154,7 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
         reason = Reason(code="model_unavailable", detail=progress.last_fault_message)
         return _stop_without_success(progress, "infra_error", reason)
     if progress.checks == 0 and best is not None:
-        # Without deciding checks the run goes on while generated tests may still earn trust from candidates.
+        # Without deciding checks the run continues while generated tests may still earn trust from candidates.
         tests_may_earn_trust = (
             progress.has_untrusted_tests
             and len(progress.attempts) < MIN_CANDIDATES_TO_COMPARE

@@ -99,7 +99,7 @@ async def rewind(context: RunContext, graph: CompiledGraph) -> None:
 
 
 def _reached_no_model(state: LoopState) -> bool:
-    """Return whether the last round brought no candidate because no model could be asked."""
+    """Return whether the last round produced no candidate because no model could be asked."""
     faults = {attempt.fault for attempt in proposed_attempts(state) if attempt.round == state["round"] - 1}
     return bool(faults) and faults <= {"budget", "model", "no_answer"}
 

@@ -37,14 +37,14 @@ class RecordedRun:
     Attributes:
         folder: The run folder.
         task: The task with its files.
-        settings: The run's settings, with the keys and folders of whoever reads it.
+        settings: The run's settings, with the keys and folders of the user who reads it.
         model: The default model, as `provider:model`.
         interpreter: What `python` meant in the test command; `None` if there was no such command, or the
             program is gone.
         project: The project's folder, which may be gone.
         schema_version: The version of the run's state.
         ended: Whether the run has ended.
-        is_own: Whether it is among the runs of whoever reads it. A run of somebody else chooses neither the
+        is_own: Whether it is among the runs of the user who reads it. A run of somebody else chooses neither the
             sandbox nor an address nor an interpreter, and changes no files.
         can_resume_after_end: Whether it can be resumed although it ended: the machinery failed, something was
             missing, the user stopped it, or a repair that it found waits for its verdict.

@@ -84,7 +84,7 @@ async def write_planned_files(writing: PlannedWriting) -> dict[str, str]:
 
     Raises:
         BudgetExceeded: No attempt is left, or no budget for a part.
-        MalformedReply: A part brought no file; the attempt is spent.
+        MalformedReply: A part produced no file; the attempt is spent.
         ModelError: The model failed.
     """
     move, calls = writing.move, writing.context.calls

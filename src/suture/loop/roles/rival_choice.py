@@ -318,7 +318,7 @@ async def rank_equal_candidates(suite: Suite, state: LoopState, context: RunCont
             ),
         )
     )
-    # A candidate in no cluster did not finish the calls, and ranks behind its equals.
+    # A candidate in no cluster did not finish the calls, and ranks after its equals.
     clusters = enumerate(reversed(comparison.clusters), 1)
     ranks = {candidate: rank for rank, cluster in clusters for candidate in cluster}
     ranked = [

@@ -1,4 +1,4 @@
-"""Provide the suite that judges a run's candidates, and the task as it stands now."""
+"""Provide the suite that judges a run's candidates, and the current task."""
 
 from __future__ import annotations
 
@@ -136,8 +136,8 @@ class SearchPrefetch:
     """Work that is started before it is known that a search is needed; it only saves time.
 
     Attributes:
-        pool: Worker processes that were started and that nobody has taken.
-        baseline: A baseline run in another language than Python that nobody has taken.
+        pool: Worker processes that were started and that nothing has used yet.
+        baseline: A baseline run in a language other than Python that nothing has used yet.
     """
 
     pool: TrialPool | None = None
@@ -163,7 +163,7 @@ class SearchPrefetch:
         return None
 
     async def close(self) -> None:
-        """End everything that nobody has taken."""
+        """End everything that nothing has used."""
         pool, self.pool = self.pool, None
         baseline, self.baseline = self.baseline, None
         if pool is not None:

@@ -48,7 +48,7 @@ class _CallQueue:
 class PromptBatcher:
     """Combines concurrent calls with the same prompt into requests, which run one after the other.
 
-    The exception of a request goes to the call that made it; the other calls try by themselves.
+    The exception of a request goes to the call that made it; the other calls retry on their own.
     """
 
     def __init__(self, request_replies: RequestReplies) -> None:
@@ -122,7 +122,7 @@ class LocalModel:
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
         """Generate one reply, starting the server if necessary; see `Model.complete`.
 
-        If the server dies, it is started again and called once more.
+        If the server dies, it is started and called again.
         """
         try:
             return await self._complete_once(messages, sampling)

@@ -35,8 +35,8 @@ class Connection:
     Attributes:
         close: Closes its HTTP client.
         reports_finish_reason: Whether a reply without a finish reason was cut off.
-        prefill_body: Extra request fields that make the server continue the last assistant message; empty for
-            servers that do so by themselves.
+        prefill_body: Extra request fields that make the server continue the last assistant message; empty for servers
+            that do so without being asked.
         streams: Whether the protocol streams replies, with their usage at the end.
         is_openai_protocol: Whether it is one of OpenAI's, which servers of many vendors speak.
         cache_marks: How a request marks what the provider caches: as `anthropic` does in messages and tools, in
@@ -100,7 +100,7 @@ def connect_openai(
         stream_usage=True,
         # LangChain's own limit of 120 s between two chunks would end a slow server before `timeout_s`.
         stream_chunk_timeout=None,
-        # At OpenAI, LangChain knows which models are behind the Responses API alone.
+        # At OpenAI, LangChain knows which models only the Responses API serves.
         use_responses_api=None if is_openai else False,
         token_limit_name="max_completion_tokens" if knows_new_limit else "max_tokens",
         thinks=thinks,

@@ -83,7 +83,7 @@ class Endpoint:
         return self._slots.setdefault(asyncio.get_running_loop(), semaphore)
 
     async def admit(self) -> None:
-        """Wait until one try may start. A cancelled waiter does not take a turn from those behind it.
+        """Wait until one try may start. A cancelled waiter does not take a turn from those after it.
 
         Raises:
             ModelError: The circuit breaker is open: too many consecutive tries have just failed.

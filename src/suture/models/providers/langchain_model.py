@@ -175,7 +175,7 @@ class LangChainModel:
             self._refusals.max_reply_tokens = limit_tokens
             return "max_tokens"
         part = find_refused_parameter(status, text, named, request.parts)
-        # A conversation with results of tools cannot go on without the tools.
+        # A conversation with results of tools cannot continue without the tools.
         if part is None or (part == "tools" and any(message.role == "tool" for message in messages)):
             return None
         self._refusals.parameters.add(part)

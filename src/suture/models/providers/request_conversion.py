@@ -1,6 +1,6 @@
 """Conversion of our messages, tools and schemas into what LangChain sends to a provider.
 
-Schemas go into the request directly and not through LangChain's `with_structured_output`, which parses by
+Schemas go into the request directly and not through LangChain's `with_structured_output`, which parses the reply
 itself: a reply that reached the token limit would be lost together with its usage.
 """
 

@@ -22,7 +22,7 @@ ATOMS = (
     ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,
     ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr,
 )  # fmt: skip
-"""Expressions that can stand anywhere without parentheses."""
+"""Expressions that need no parentheses anywhere."""
 STATEMENTS = (ast.Return, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.keyword)
 """Parents that take any expression as their `value` without parentheses: statements, and `name=` in a call."""
 PARENTHESES_FREE_PARENTS = (

@@ -149,7 +149,7 @@ def _kind_of_value(value: object) -> ValueKind:
 
 
 def _kind_of_operation(node: ast.BinOp, names: ScopeNames | None) -> ValueKind:
-    """Return the kind of `a + b` and the like; that of the other operand beside a number, as in `[0] * n`."""
+    """Return the kind of `a + b` and the like; that of the other operand if one is a number, as in `[0] * n`."""
     inner = {guess_kind(node.left, names), guess_kind(node.right, names)} - {"unknown"}
     if inner and inner <= {"number", "sequence", "text", "set"}:
         return sorted(inner - {"number"} or inner)[0]
@@ -175,7 +175,7 @@ def _evidence(node: ast.AST) -> Iterator[tuple[str, ValueKind]]:
             yield name, "sequence"
         # `*` tells nothing: in `[0] * n` and `"-" * n` the other operand is not a number.
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.Mult):
-            # Sets have `-` too, but numbers are far more usual; `%` also formats strings, and `+` concatenates.
+            # Sets have `-` too, but numbers are far more common; `%` also formats strings, and `+` concatenates.
             if "number" in (guess_kind(left), guess_kind(right)) or isinstance(op, (ast.Sub, ast.FloorDiv)):
                 yield from ((side.id, "number") for side in (left, right) if isinstance(side, ast.Name))
         case ast.Compare(left=left, comparators=[right]) if "number" in (guess_kind(left), guess_kind(right)):

@@ -46,7 +46,7 @@ def rewrite_brackets(
     """Yield rewrites of lines near the stop whose brackets do not match.
 
     Args:
-        pattern: The tokens of the language. In other languages than Python, a bracket at the end or the start
+        pattern: The tokens of the language. In languages other than Python, a bracket at the end or the start
             of a line may belong to a block. These are left to `block_brackets`.
     """
     never_closed = NEVER_CLOSED.match(stop.message)

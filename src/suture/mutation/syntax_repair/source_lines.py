@@ -51,8 +51,8 @@ class Token:
     """A token of a source.
 
     Attributes:
-        kind: `word`, `number`, `string`, `sign`, `comment` or `end`. In other languages than Python, keywords
-            are signs.
+        kind: `word`, `number`, `string`, `sign`, `comment` or `end`. In languages other than Python, keywords are
+            signs.
         start: Where it begins in its line, in characters.
         row: Its line, from 0; the first one if it has several. Always 0 if its line was read alone.
     """

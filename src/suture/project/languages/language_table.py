@@ -151,7 +151,7 @@ def add_report_arguments(
         argv: The command. If it is a line for a shell, its last command gets the arguments.
         words: Arguments from `Runner.arguments`, of which those that the command has already are left out. A
             script of a package manager gets them after `--`.
-        before_separator: Whether the arguments must stand before a `--` of the command.
+        before_separator: Whether the arguments must come before a `--` of the command.
     """
     given = " ".join(argv).split()
     words = [word for word in words if word not in given]

@@ -22,7 +22,7 @@ class ModuleLookup:
         source_roots: Folders of the project that its environment has on `sys.path`.
         search_path: Folders of the project that were on `sys.path` while its tests ran; empty if unknown.
         loaded: (module, place) of what Python had loaded by then: a file of the project, the folder of a
-            namespace package, or an empty string for what lies outside of the project. Empty if unknown.
+            namespace package, or an empty string for what is outside of the project. Empty if unknown.
         modules: Dotted names of the modules that Python can import from outside of the project.
         packages: Names of the installed packages of other languages, such as those in `node_modules`.
     """

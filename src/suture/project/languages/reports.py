@@ -1,4 +1,4 @@
-"""Test runners of other languages than Python, and the reports that they give on each test.
+"""Test runners of languages other than Python, and the reports that they give on each test.
 
 A report is made by a reporter of Suture that the runner loads, which signs it. Go has no such reporters: its
 report is made from the output, and the test programs attest the outcomes.
@@ -61,7 +61,7 @@ class RunnerOutput:
 
     Attributes:
         events: Verified events of Suture's reporter; empty if the runner has none.
-        process_events: Verified events of the processes that run the tests, if they report by themselves.
+        process_events: Verified events of the processes that run the tests, if they report on their own.
         files: The project, path -> content.
         root: The project's folder during the run.
         attested: Package -> test -> outcome that the test program attests; `None` if it cannot.
@@ -138,7 +138,7 @@ class Runner:
         environment: Takes the folder of these files; returns the variables that request the report.
         arguments: Takes the same folder; returns the arguments that request the report. The runner must be
             the last command of the line.
-        takes_arguments_first: Whether these arguments must stand before `--`, as in `cargo test ... -- NAME`.
+        takes_arguments_first: Whether these arguments must come before `--`, as in `cargo test ... -- NAME`.
         files: Takes the same folder; returns further files to put there, name -> content.
         report_globs: Report files that a run writes, relative to the project, as `find -path` matches them.
         group_separator: Text between the name of a group and the name of a test in it.

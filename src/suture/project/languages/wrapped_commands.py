@@ -128,7 +128,7 @@ def find_search_command(argv: Sequence[str], files: Mapping[str, bytes]) -> tupl
 def _needs_wrapper(
     tests: tuple[str, ...], tools: Sequence[tuple[str, ...]], files: Mapping[str, bytes]
 ) -> bool:
-    """Return whether tests may need what a tool builds, or a tool checks another language than that of the tests."""
+    """Return whether tests may need what a tool builds, or a tool checks a language other than that of the tests."""
     _, command = split_prefix(tests)
     is_python = is_pytest_command(command) or is_test_command(command)
     language = "python" if is_python else detect_language(command, files)

@@ -161,7 +161,7 @@ class ModuleNames:
         """Return whether an expression is an imported module, or a class or function of another module.
 
         An object that was imported from another module of the project, such as `settings`, is not a class or module as
-        far as its name shows, and setting its attributes is usual.
+        far as its name shows, and setting its attributes is common.
         """
         if depth > MAX_NAME_PARTS:
             return False
@@ -222,7 +222,7 @@ class ModuleNames:
         return self._resolved[node]
 
     def _resolve_base(self, node: ast.expr, depth: int) -> str:
-        """Return the full name of what stands before the first dot: a name, an import or an access by name."""
+        """Return the full name of what precedes the first dot: a name, an import or an access by name."""
         if depth > MAX_NAME_PARTS:
             return ""
         if isinstance(node, ast.Name):
@@ -255,7 +255,7 @@ class ModuleNames:
 
 
 def _bound_names(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names that a statement of a module defines. Those in its functions hide no name elsewhere."""
+    """Yield the names that a statement of a module defines. Names in its functions hide no name outside of them."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield statement.name
     elif isinstance(statement, ast.Assign | ast.AnnAssign):

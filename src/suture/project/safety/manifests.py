@@ -90,7 +90,7 @@ def _lists(*lists: Iterable[Any]) -> Iterator[PackageRequirement]:
 def _dynamic_dependencies(
     project: Mapping[str, Any], tools: Mapping[str, Any]
 ) -> Iterator[PackageRequirement]:
-    """Yield dependencies that the build reads from other files, unless those are manifests by themselves."""
+    """Yield dependencies that the build reads from other files, unless those are themselves manifests."""
     dynamic = tools.get("setuptools", {}).get("dynamic", {})
     sources = [dynamic.get("dependencies", {}), *dynamic.get("optional-dependencies", {}).values()]
     for source in sources:
@@ -198,7 +198,7 @@ def in_client_settings(text: str) -> Iterator[PackageRequirement]:
 
 
 INSTALL_SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "prepublish")
-"""Scripts of `package.json` that npm runs by itself during an installation."""
+"""Scripts of `package.json` that npm runs automatically during an installation."""
 NPM_TABLES = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 """Tables of `package.json` that request packages."""
 Reader = Callable[[str], Iterable[PackageRequirement]]

@@ -25,11 +25,11 @@ HARMLESS_OPTIONS = re.compile(r"(?:--(?:hash|no-binary|only-binary)[\s=]\S+\s*)+
 REQUIREMENTS_FILE = re.compile(
     r"(?:.*/)?(?:[^/]*(?:requirements|constraints|dependencies|deps)[^/]*|requirements/[^/]*)\.(?:txt|in)"
 )
-"""Paths of files in pip's format, which are manifests by themselves."""
+"""Paths of files in pip's format, which are themselves manifests."""
 OUTSIDE_KEYS = frozenset((
     "git", "hg", "svn", "bzr", "url", "path", "file", "index", "source", "workspace", "registry",
 ))  # fmt: skip
-"""Keys of a requirement in a table that choose another place than the default index."""
+"""Keys of a requirement in a table that choose a source other than the default index."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ def _requirement(text: str) -> PackageRequirement | None:
 
 
 def required_file(path: str, text: str) -> PackageRequirement | None:
-    """Return `None` for a file of requirements that is a manifest by itself, and otherwise that it is not read.
+    """Return `None` for a file of requirements that is itself a manifest, and otherwise that it is not read.
 
     Args:
         text: What the manifest says about the file.

@@ -55,7 +55,7 @@ class Skeleton:
         stops: Strings before which the file ends, for a model that would write more than is asked for.
         files: All files, path -> text, with a version of `file` that holds nothing.
         words: Words of which a task must hold one; empty if the skeleton suits any task of its kind.
-        other_frameworks: Names in a task that ask for another framework than the skeleton's.
+        other_frameworks: Names in a task that ask for a framework other than the skeleton's.
     """
 
     file: str

@@ -73,7 +73,7 @@ def require_unchanged(root: Path, before: Mapping[str, bytes], after: Mapping[st
 
 
 def _require_unchanged(root: Path, path: str, expected: bytes | None) -> None:
-    """Check that a file lies inside the project, and that its content is the expected one; `None` if missing."""
+    """Check that a file is inside the project, and that its content is the expected one; `None` if missing."""
     parts = PurePosixPath(path).parts
     if not parts or PurePosixPath(path).is_absolute() or ".." in parts or "\0" in path:
         raise UsageError(f"the path {path!r} is not inside the project")

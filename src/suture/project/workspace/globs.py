@@ -1,8 +1,8 @@
 """Match paths against patterns (globs) as in a `.gitignore`.
 
-Patterns come from a project's files and from certificates of strangers. As a usual regular expression, a pattern with
-a dozen stars can take forever. Here the text after each star is matched at its first occurrence and never elsewhere
-(an atomic group), which is enough for globs and takes time in proportion to the lengths of pattern and path.
+Patterns come from a project's files and from certificates of strangers. As an ordinary regular expression, a pattern
+with a dozen stars can take forever. Here the text after each star is matched at its first occurrence and never
+elsewhere (an atomic group), which is enough for globs and takes time in proportion to the lengths of pattern and path.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def _find_tool(name: str) -> str:
 
 
 def _stage_folder(private_sources: Iterable[str]) -> str:
-    """Return a folder that a stage may cover, because none of the sources lies in it."""
+    """Return a folder that a stage may cover, because none of the sources is in it."""
     paths = [Path(source).resolve() for source in private_sources]
     for name in STAGE_FOLDERS:
         folder = Path(name)

@@ -200,7 +200,7 @@ def system_error(action: str, fault: OSError | StorageError) -> SandboxBroken:
 
 
 def make_room(request: RunRequest) -> ProgramLimits:
-    """Return limits that leave a program its own space and inodes beside the files of its request."""
+    """Return limits that leave a program its own space and inodes in addition to the files of its request."""
     limits, size = request.limits, sum(map(len, request.files.values())) + PAGE_BYTES * len(request.files)
     # In large steps, because a place that was made ready for one request serves the next one of its size.
     more_mb = _count_steps(size, ROOM_STEP_MB << 20) * ROOM_STEP_MB

@@ -205,7 +205,7 @@ def kill_session(process: Process) -> None:
     that only some time after the fork, and until then it belongs to the process group, so the group is killed
     first.
 
-    If the host itself is killed, nobody does this, and it may die before any child has asked to die with it.
+    If the host itself is killed, nothing does this, and it may die before any child has asked to die with it.
     What runs in the sandbox then sees its pipe from the host end, and ends too.
     """
     # Not `process.kill`: it reaps a child that has just died, and asyncio then never learns its exit code.

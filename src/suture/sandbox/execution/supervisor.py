@@ -245,7 +245,7 @@ def wait_for_program(
 
 
 def find_memory_folders() -> list[str]:
-    """Return the writable folders that lie in memory."""
+    """Return the writable folders that are in memory."""
     with open("/proc/self/mountinfo") as file:
         lines = [line.split() for line in file]
     return [words[4] for words in lines if words[4] in WRITABLE and words[words.index("-") + 1] == "tmpfs"]

@@ -152,8 +152,8 @@ def plan_mounts(mounts: Iterable[Mount]) -> tuple[Mount, ...]:
     and creates folders on the host (CVE-2026-87766).
 
     Raises:
-        UsageError: A mount is not absolute, does not exist, covers a folder that the sandbox makes, or lies
-            below another mount.
+        UsageError: A mount is not absolute, does not exist, covers a folder that the sandbox makes, or is below another
+            mount.
     """
     planned: list[Mount] = []
     for mount in sorted(dict.fromkeys(mounts), key=lambda mount: (mount.target.count("/"), mount.target)):

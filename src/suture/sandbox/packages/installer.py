@@ -23,7 +23,7 @@ MAX_QUOTED_CHARS = 200
 
 
 class PackagesRefused(Exception):
-    """The requested packages cannot be installed; whoever requested them can request something else.
+    """The requested packages cannot be installed; the requester can request something else.
 
     Args:
         reason: A line or two, for the model or the user.
@@ -175,7 +175,7 @@ def evict_unused_sets(folder: Path, max_bytes: int = MAX_CACHED_PACKAGES_BYTES) 
 
 
 def _is_idle(set_folder: Path) -> bool:
-    """Return whether nobody uses a set. Call this right before removing it: a run may have begun to use it."""
+    """Return whether no process uses a set. Call this right before removing it: a run may have begun to use it."""
     try:
         return time.time() - set_folder.lstat().st_mtime > PACKAGE_SET_IN_USE_S
     except OSError:
@@ -192,7 +192,7 @@ def _size_bytes(folder: Path) -> int:
 
 
 def _remove(set_folder: Path) -> None:
-    """Remove a set. It is renamed first, so that nobody finds half of it."""
+    """Remove a set. It is renamed first, so that no process finds half of it."""
     with suppress(OSError):
         trash = Path(tempfile.mkdtemp(prefix=".gone-", dir=set_folder.parent))
         with suppress(OSError):

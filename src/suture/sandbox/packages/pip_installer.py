@@ -353,7 +353,7 @@ class Pip(Installer):
 
 
 def _version_options(python: str) -> tuple[str, ...]:
-    """Return pip's options for wheels of another Python than its own."""
+    """Return pip's options for wheels of a Python other than its own."""
     own_version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return () if python == own_version else ("--python-version", python)
 

@@ -309,7 +309,7 @@ def source_roots_in(path: Iterable[str], root: Path | None) -> tuple[str, ...]:
         for folder in folders
         if folder.is_relative_to(real) and folder.name not in PACKAGE_FOLDERS
     )
-    # What lies in the project's environment is installed, and no source of the project.
+    # What is in the project's environment is installed, and is not source of the project.
     return tuple(dict.fromkeys(name for name in names if not name.startswith(".venv")))
 
 

@@ -47,7 +47,7 @@ SHARED_MEMORY_CALL, MAX_SHARED_SEGMENT_BYTES = "shmget", 4096
 Linux allows 4,096 segments in an IPC namespace (`SHMMNI`), and each run has its own: 16 MiB that no limit may count."""
 
 MEMORY_FILE_CALLS = ("memfd_create",)
-"""Files in memory that lie in no folder. If no process has mapped them, only a control group counts them.
+"""Files in memory that are in no folder. If no process has mapped them, only a control group counts them.
 Without a control group they answer as on an old kernel, and programs fall back to `/dev/shm`, which is
 counted."""
 

@@ -26,7 +26,7 @@ from suture.sandbox.execution.process import read_source
 from suture.sandbox.services.service_program import NOT_READY_CODE
 
 TEMPLATE_PATH = f"{LIBRARY}/postgresql.tar.gz"
-"""Where the packed data folder of a new PostgreSQL lies in each run."""
+"""Where the packed data folder of a new PostgreSQL is in each run."""
 MODULE = "suture_services"
 MODULE_FOLDER = f"{BOX}/{LIBRARY}"
 """Folder of `service_program`, under this name, if the project's interpreter runs it."""

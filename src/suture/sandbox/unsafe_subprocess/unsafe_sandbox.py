@@ -37,7 +37,7 @@ def _print_notice() -> None:
 class UnsafeSubprocess:
     """Runs programs without isolation; see `contract.Sandbox`.
 
-    Files lie in a temporary folder, and wherever a request names `BOX`, that folder is put in its place.
+    Files are in a temporary folder, and wherever a request names `BOX`, that folder is put in its place.
     Limits on time, memory and output hold, and every process ends with its program.
 
     Args:

@@ -178,8 +178,7 @@ class Zygote:
         except asyncio.IncompleteReadError:
             pass
         except asyncio.CancelledError:
-            # The event loop is ending: nobody will hear the run's end later, and whoever waits for it would
-            # hang.
+            # The event loop is ending: nothing will report the run's end later, and a waiter would hang.
             self.kill("its host stopped")
             self._abort_run(-9)
             raise

@@ -295,7 +295,7 @@ class _Search:
         return is_new
 
     async def _retry_timed_out(self, runner: CandidateRunner) -> None:
-        """Try candidates that passed tests until one timed out once more, with longer timeouts."""
+        """Retry, with longer timeouts, candidates that passed tests until one timed out."""
         is_over = self._has_been_patient or self.result.plausible or self._find_ending()
         if not self._timed_out or not runner.can_extend_timeouts or is_over:
             return

@@ -1,8 +1,8 @@
 """The search as a whole: a file that does not parse is made to parse first, then likely changes are tried.
 
-A *parsable text* is a version of the file that parses and differs little from it. The tests are run on the
-likeliest parsable texts. Often one of them passes all tests. Where none does, the syntax error was hiding
-another fault. Then the usual search for a small change starts on each of the parsable texts that pass most tests.
+A *parsable source* (`ParsableText`) is a version of the file that parses and differs little from it. The tests are run
+on the likeliest parsable sources. Often one of them passes all tests. If none does, the syntax error was hiding another
+fault. Then the usual search for a small change starts on each of the parsable sources that pass most tests.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ OPERATOR = "syntax"
 
 @dataclass(frozen=True, kw_only=True)
 class _TextRun:
-    """A parsable text and the outcomes of the tests on it."""
+    """A parsable source and the outcomes of the tests on it."""
 
     parsable: ParsableText
     outcomes: tuple[CheckOutcome, ...]
@@ -121,7 +121,7 @@ class _FileRecovery:
         self._result = SearchResult(texts=project.texts, ending="no_parsable_text")
 
     async def run(self) -> SearchResult:
-        """Run the tests on the parsable texts, and search further where none of them passes all tests."""
+        """Run the tests on the parsable sources, and search further if none of them passes all tests."""
         result = self._result
         seconds = self._limits.max_seconds * tuning.PARSE_SEARCH_SHARE
         parsable_texts = await asyncio.to_thread(
@@ -146,7 +146,7 @@ class _FileRecovery:
         return {**self._project.files, self._path: parsable.text.encode("utf-8", "surrogateescape")}
 
     async def _run_texts(self, parsable_texts: Sequence[ParsableText]) -> list[_TextRun]:
-        """Run the tests on each parsable text; return the runs, those with most passing tests first."""
+        """Run the tests on each parsable source; return the runs, those with most passing tests first."""
         semaphore = asyncio.Semaphore(PARALLEL_RUNS)
         last_index, max_s = (
             len(parsable_texts),
@@ -174,11 +174,11 @@ class _FileRecovery:
         )
 
     async def _search_texts(self, runs: Sequence[_TextRun]) -> None:
-        """Search for one more change of the parsable texts that pass most tests, one after the other."""
+        """Search for one more change of the parsable sources that pass most tests, one after the other."""
         result, limits = self._result, self._limits
         for number, run in enumerate(runs[: tuning.MAX_TEXTS_SEARCHED]):
             remaining_s = limits.max_seconds - self._now_s()
-            # The parsable texts themselves do not count as candidates of these searches.
+            # The parsable sources themselves do not count as candidates of these searches.
             max_candidates = limits.max_candidates - (result.tried_count - len(runs))
             if remaining_s < tuning.MIN_TEXT_SEARCH_S or max_candidates <= 0 or result.plausible:
                 break
@@ -205,7 +205,7 @@ class _FileRecovery:
             self._add_result(await search_repairs(project, text_limits), run.parsable)
 
     def _add_result(self, inner: SearchResult, base: ParsableText) -> None:
-        """Add what a search on a parsable text has found, as changes of the original file.
+        """Add what a search on a parsable source has found, as changes of the original file.
 
         Changes of other files are left out: they need the change that makes this file parse, and a proposal
         changes only one file.
@@ -226,7 +226,7 @@ class _FileRecovery:
             result.first_repair_s = inner.first_repair_s
 
     def _build_proposal(self, base: ParsableText, further: Proposal | None = None) -> Proposal:
-        """Return the change that turns the file into a parsable text."""
+        """Return the change that turns the file into a parsable source."""
         text = base.text if further is None else apply_edits(base.text, further.edits)
         proposal = Proposal(
             path=self._path,

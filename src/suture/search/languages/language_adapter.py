@@ -96,10 +96,10 @@ class LanguageAdapter:
         compound_after: Tried candidates after which compound changes are tried even if none is promising.
         tries_pairs: Whether pairs of likely changes are tried when all others are used up.
         compare_s: Maximum wall-clock seconds for comparing repairs on the same calls.
-        max_texts_run: Parsable texts of a broken file on which the tests are run.
+        max_texts_run: Number of parsable sources of a broken file on which the tests are run.
         max_text_rivals: How many of them after the first with which all tests pass.
-        text_patience: The timeout of the tests on such a text is at least this multiple of their time on the broken
-            file.
+        text_patience: The timeout of the tests on a parsable source is at least this multiple of their time on the
+            broken file.
     """
 
     generate_mutants: MutantGenerator

@@ -171,14 +171,14 @@ async def order_single_changes(
     Args:
         scores: Path -> line -> suspiciousness.
         import_lines: Path -> lines that run on import: a change of them needs a reimport.
-        limit: The most changes to return; about twice as many are held at a time.
+        limit: Maximum number of changes to return; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what has been generated is returned.
         differences: How actual values of the failing tests differ from the expected ones.
         generate: Generates the mutants of a file.
         failures: Receives operators that raise; such an operator makes no more changes of that node. Without
             it, the exception ends the search.
         on_early: Receives the likeliest of the first `EARLY_SAMPLE` changes, if there are more.
-        max_examined: The most changes to generate, those of the most suspicious lines first.
+        max_examined: Maximum number of changes to generate, those of the most suspicious lines first.
     """
     end_s = time.monotonic() + seconds
     ranked: list[RankedProposal] = []

@@ -129,7 +129,7 @@ def open_current_store(settings: Settings) -> Iterator[Store]:
 def catch_up(store: Store, home: Path) -> ProjectionUpdate:
     """Project the runs whose ledgers are new or have changed since they were last read.
 
-    Rows of these runs in another namespace than their ledgers name are deleted. The rows of deleted runs are
+    Rows of these runs in a namespace other than their ledgers name are deleted. The rows of deleted runs are
     deleted, if the database is the one beside the runs.
     """
     with UPDATE_LOCK:

@@ -159,7 +159,7 @@ class CatchingLines:
         self._spans = {}  # type: dict[str, list[tuple[int, int]]]
 
     def contain(self, path: str, line: int) -> bool:
-        """Whether a line stands in a `try` with handlers, a catching `with`, or a function that is repeated."""
+        """Whether a line is in a `try` with handlers, a catching `with`, or a function that is repeated."""
         if path not in self._spans:
             self._spans[path] = _find_catching_spans(read_text(path))
         return any(first <= line <= last for first, last in self._spans[path])

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-"""Suture's own folder, which lies in the project's folder."""
+"""Suture's own folder, which is in the project's folder."""
 EARLIEST_MONOTONIC_NS = 10**12
 real_sleep, real_localtime, real_gmtime, real_ctime, real_strftime = (
     time.sleep,
@@ -42,7 +42,7 @@ class SteppingClock:
         self._elapsed_ns = self._test_began_ns = 0
 
     def begin_test(self) -> None:
-        """Set the clock back to the start of a test; what `monotonic` reads goes on."""
+        """Set the clock back to the start of a test; `monotonic` continues."""
         self._test_began_ns = self._elapsed_ns
 
     def monotonic_ns(self) -> int:

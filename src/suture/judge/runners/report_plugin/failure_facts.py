@@ -137,7 +137,7 @@ class FailureFacts:
 
 
 def _find_names(statement: str) -> list[str]:
-    """Return the names in a statement; none if it does not parse by itself, as the head of a `with`."""
+    """Return the names in a statement; none if it does not parse on its own, as the head of a `with`."""
     try:
         tree = ast.parse(textwrap.dedent(statement))
     except (SyntaxError, ValueError, RecursionError):

@@ -19,7 +19,7 @@ def describe_imports(root: str) -> dict[str, list[Any]]:
     Returns:
         `search_path`: the entries of `sys.path`, relative to the project (`.` is its folder) or absolute.
         `loaded`: [name, place] of each top-level module and namespace package. The place is a file, or a folder
-        of a namespace package, relative to the project; it is empty for what lies outside of the project.
+        of a namespace package, relative to the project; it is empty for what is outside of the project.
     """
     entries = [_make_absolute(entry, root) for entry in list(sys.path) if isinstance(entry, str)]
     loaded = set()  # type: set[tuple[str, str]]

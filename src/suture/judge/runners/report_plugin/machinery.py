@@ -251,7 +251,7 @@ class TestMachinery:
         return files
 
     def _find_own_methods(self, owner: Any) -> Iterator[tuple[str, Any]]:
-        """Yield the attributes of the session or of a test that stand in place of methods of its class."""
+        """Yield the attributes of the session or of a test that replace methods of its class."""
         class_, attributes = type(owner), getattr(owner, "__dict__", {})
         if class_ not in self._method_names:
             members = [member for kind in class_.__mro__ for member in vars(kind).items()]
@@ -343,7 +343,7 @@ def _is_same(value: Any, old: Any) -> bool:
 
 
 def _list_interpreter_hooks() -> list[tuple[str, Any]]:
-    """Return (name, value) of what Python calls by itself: signal handlers, import hooks, exception hooks."""
+    """Return (name, value) of what Python itself calls: signal handlers, import hooks, exception hooks."""
     hooks = [(f"the handler of signal {number}", getsignal(number)) for number in SIGNALS]
     hooks += [("sys.meta_path", finder) for finder in sys.meta_path]
     hooks += [("sys.path_hooks", finder) for finder in sys.path_hooks]

@@ -46,7 +46,7 @@ class Origins:
         return known
 
     def holds(self, path: str) -> bool:
-        """Whether an absolute path lies in the project's folder, and not in Suture's own or installed code."""
+        """Whether an absolute path is in the project's folder, and not in Suture's own or installed code."""
         return path.startswith(self._root) and not path.startswith(self._installed)
 
     def is_project(self, file: str) -> bool:
@@ -62,7 +62,7 @@ class Origins:
         return self.get_path(path) not in self._unchanged
 
     def get_path(self, file: str) -> str:
-        """Return a path relative to the project's folder; the same path if it lies elsewhere."""
+        """Return a path relative to the project's folder; the same path if it is outside of the folder."""
         path = make_absolute(file, self._root)
         return path[len(self._root) :] if path.startswith(self._root) else path
 

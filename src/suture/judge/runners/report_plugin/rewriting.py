@@ -99,7 +99,7 @@ class TestRewriter(ast.NodeTransformer):
         end = node.body[last]
         node.body.insert(last + 1, _make_assignment(done, value=True, place=end))
         note = ast.Expr(_make_call(end, NOTE_SKIPPED, *(ast.Name(name, ast.Load()) for name in made)))
-        # The check stands at the assertion, which decides whether the test itself catches the exception.
+        # The check is at the assertion, which decides whether the test itself catches the exception.
         check = ast.If(ast.UnaryOp(ast.Not(), ast.Name(done, ast.Load())), [note], [])
         # A test may check later that nothing refers to the manager any more.
         forget = [_make_assignment(name, value=None, place=end) for name in made]

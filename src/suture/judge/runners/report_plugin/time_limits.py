@@ -1,4 +1,4 @@
-"""Stopping a test that never ends, so that the tests behind it can run."""
+"""Stopping a test that never ends, so that the tests after it can run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST_SHARE, LATER_SHARE = 2, 16
 """A test may take this fraction of the remaining time: before and after another test had to be stopped.
 
 A slow test must not be mistaken for an endless one, so the first share is a half. Suites with one endless
-test often contain more of them, and a sixteenth then leaves time for the tests behind them.
+test often contain more of them, and a sixteenth then leaves time for the tests after them.
 """
 SLOWDOWN = 5
 """A test may always take this many times as long as the longest test that has finished. Chosen by judgement; not

@@ -45,7 +45,7 @@ class Driver:
         round_size: Candidates that one process tries in a round.
         parallel: Processes that run side by side.
         max_rivals: Candidates that are tried after the first that passes.
-        min_timeout_s: The least timeout of a trial.
+        min_timeout_s: Minimum timeout of a trial.
         own_runner: The program of the project's own runner, if that runs the tests and stays loaded. Then a
             driver is only used for shell lines that `whole_runners` can parse. Empty if a harness runs them.
         make_interruptible: Takes the path and the source of a file, and its language. Returns the source with checks in

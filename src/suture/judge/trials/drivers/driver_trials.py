@@ -59,7 +59,7 @@ class DriverTrials(CandidateRunner):
         self._has_tried = False
         self.notes = []
         self.min_run_s = driver.min_timeout_s
-        """Before a repair is found: the least timeout of a trial. Then: the duration of the baseline run, with the
+        """Before a repair is found: the minimum timeout of a trial. Then: the duration of the baseline run, with the
         start of a runner or compiler."""
         self._baseline_s = driver.min_timeout_s
         self.is_lost = False

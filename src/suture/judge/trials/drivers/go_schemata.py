@@ -62,7 +62,7 @@ def _with_all_bodies(
         copied_to, line = start + 1, output.count(b"\n") + 1
         cases = []
         for number in numbers:
-            # No candidate may go on with the original body below. The number 0 is that body, so cases begin at 1.
+            # No candidate may continue with the original body below. The number 0 is that body, so cases begin at 1.
             leave = 'panic("suture: no return")' if jobs[number]["returns_value"] else "return"
             case = f"case {number + 1}:\n{jobs[number]['body']}\n{leave}\n".encode("utf-8", "surrogatepass")
             cases.append(case)

@@ -31,7 +31,7 @@ SHELL_SYNTAX_WITHOUT_GLOBS = re.compile(r"[&|;<>$`()~#\\\n]")
 GLOB = re.compile(r"(\*\*/|\*\*|\*|\?)")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*")
 LAUNCHERS = ("npx", "cross-env", "env")
-"""Programs that only start the program behind them, with other variables or from the packages."""
+"""Programs that only start the program after them, with other variables or from the packages."""
 VARIABLES: Mapping[str, Mapping[str, str]] = {
     "jest": {"NODE_ENV": "test"},
     "vitest": {"NODE_ENV": "test", "TEST": "true", "VITEST": "true"},

@@ -40,7 +40,7 @@ class ModuleStates:
         self._first: dict[int, int] = {}
 
     def have_changed(self, variables: dict[str, Any]) -> bool:
-        """Return whether a module, or one from which it imports, has another state than at the first call in it.
+        """Return whether a module, or one from which it imports, has a state other than at the first call in it.
 
         Args:
             variables: The global variables of the module.

@@ -31,7 +31,7 @@ BOUNDARY_SIGNS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 CONDITIONAL_NODES = (ast.If, ast.While, ast.IfExp, ast.Assert)
 """Nodes whose field `test` is a condition."""
 PLAIN = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
-"""Expressions that are a value by themselves, and no operation, literal or condition."""
+"""Expressions that are plain values: not operations, literals or conditions."""
 VALUE_NODES = (ast.Assign, ast.AnnAssign, ast.Return, ast.keyword)
 """Nodes whose field `value` may be a condition."""
 
@@ -47,7 +47,7 @@ def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         if not end:
             continue
         likely_signs = LIKELY_SIGNS[sign]
-        # `== None` is as common as `is None`, for the one seldom mends the other.
+        # `== None` counts as `is None`: replacing one with the other seldom fixes anything.
         same_signs = (sign, IDENTITY_OPERATORS.get(sign, sign))
         old_frequency = max(comparison_frequency(operand, same, right) for same in same_signs)
         for other in dict.fromkeys((*likely_signs, *SIGNS.values())):

@@ -129,7 +129,7 @@ def _returns_value(function: Node, tree: SyntaxTree) -> bool:
 
 
 def _move_early_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Move an `else { return x; }` behind its loop, because it ends the loop at the first element."""
+    """Move an `else { return x; }` after its loop, because it ends the loop at the first element."""
     consequence, alternative = get_field(node, "consequence"), get_field(node, "alternative")
     loop = enclosing_loop(node) if node.type == "if_statement" else None
     if loop is None or consequence is None or alternative is None:

@@ -30,7 +30,7 @@ DEFINING_NODES = frozenset((
     "namespace_import", "object_pattern", "pair_pattern", "enum_declaration", "internal_module",
     "import_require_clause", "abstract_class_declaration", "function_signature", "module",
 ))  # fmt: skip
-"""Nodes that define the name they hold, beside those in `DECLARING_NODES`."""
+"""Nodes that define the name they contain, in addition to those in `DECLARING_NODES`."""
 DEFINED_NODES = ("identifier", "type_identifier", "shorthand_property_identifier_pattern")
 """Nodes of names that a file can define. The last one is `a` in `const {a} = b`."""
 

@@ -18,7 +18,7 @@ from suture.project.languages.reports import Report, ReportedTest, Runner, Runne
 from suture.project.tuning import MAX_FAILURE_MESSAGE_CHARS
 
 CTEST_REPORT = "ctest"
-"""Name of the report that CTest writes beside those of GoogleTest's programs."""
+"""Name of the report that CTest writes in addition to those of GoogleTest's programs."""
 GOOGLE_START = "[==========] Running "
 """What a program of GoogleTest prints at its start."""
 COMPILER_ERROR = re.compile(

@@ -33,7 +33,7 @@ COMPILER_ERROR = re.compile(
 STATES: dict[str, TestState] = {"ok": "passed", "FAILED": "failed", "ignored": "skipped"}
 MISSING_CRATE = re.compile(r"(?:no matching package named|failed to (?:get|download)) `(.+?)`")
 ATTRIBUTE_START = re.compile(r"#!?\s*(?=\[)|\bcfg!\s*(?=[\[({])")
-"""Matches what stands before the brackets of an attribute, or of the macro that asks how code is compiled."""
+"""Matches what precedes the brackets of an attribute, or of the macro that asks how code is compiled."""
 TEST_WORD = re.compile(r"\b(?:rs|\w+_)?test(?:_\w+)?\b")
 """Matches what an attribute of tests names, or of code for tests only: `test`, `rstest`, `test_case`."""
 TEST_MODULE = re.compile(r"#\s*\[cfg\([^\]]*\btest\b[^\]]*\]\s*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;")

@@ -1,4 +1,4 @@
-"""Find the function or class around a line, which tells equal diagnostics of a file apart whatever moves its lines."""
+"""Find the function or class around a line, which distinguishes equal diagnostics of a file even if its lines move."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Find the files that the configuration of linters and type checkers names: bases, plugins, rules and local hooks.
 
-Whoever may write them decides what the tools report.
+A change that may write them decides what the tools report.
 """
 
 from __future__ import annotations

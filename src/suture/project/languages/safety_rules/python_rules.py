@@ -210,6 +210,6 @@ def _builds_sql(node: ast.expr) -> bool:
 
 def _source(node: ast.expr, lines: list[str]) -> str:
     """Return the source of a node; of a node over several lines, the first few."""
-    # Three further lines are more than a finding can quote of usual code. Chosen by judgement.
+    # Three further lines are more than a finding can quote of ordinary code. Chosen by judgement.
     last_line = min(node.end_lineno or node.lineno, node.lineno + 3, len(lines))
     return "\n".join(line[:MAX_SOURCE_LINE_CHARS] for line in lines[node.lineno - 1 : last_line])

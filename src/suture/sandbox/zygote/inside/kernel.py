@@ -125,7 +125,7 @@ def install_filter(code: bytes) -> None:
 def unshared_memory(size: int) -> memoryview:
     """Return new memory that children do not inherit. It is never freed.
 
-    The `mmap` module does not do: a child that drops the object unmaps whatever lies at that address by then.
+    The `mmap` module is unsuitable: a child that drops the object unmaps whatever is at that address by then.
     """
     _libc.mmap.restype = ctypes.c_void_p
     address = _libc.mmap(None, ctypes.c_size_t(size), READ_WRITE, PRIVATE_ANONYMOUS, -1, ctypes.c_long(0))

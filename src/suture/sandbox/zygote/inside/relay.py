@@ -21,7 +21,7 @@ To the host:
     .   the child is gone: JSON with its wait status, whether the kernel OOM-killed something of it as far as
         can be seen here, and what is wrong with this zygote, if anything
 
-The relay's buffers lie in memory that no child inherits, so no run finds what passed for another.
+The relay's buffers are in memory that no child inherits, so no run finds what passed for another.
 """
 
 from __future__ import annotations
