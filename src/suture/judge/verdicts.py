@@ -135,7 +135,7 @@ def find_weakest_evidence(outcomes: Iterable[CheckOutcome]) -> Evidence:
 async def run_programs(
     candidate: Candidate, suite: Suite, programs: Sequence[str], wall_s: float
 ) -> tuple[ProgramOutcome, ...]:
-    """Run programs that are no checks on a candidate, by the split verdict.
+    """Run programs that are not checks on a candidate, by the split verdict.
 
     Their answers are compared with those of other candidates; nothing passes or fails.
 
@@ -291,7 +291,7 @@ async def _run_checks(
             plan = plan_program(check.source, names)
             result = await _try_program(runner, plan)
             evidence: Evidence = "split"
-            if result.live_reason:  # the plan says so, or the judge noticed it while the test ran
+            if result.live_reason:  # from the plan, or because the judge noticed it while the test ran
                 evidence = "nonce"
                 result = await run_with_nonce(sandbox, settings, files, names.module, plan, wall_s)
             outcomes.append(_make_outcome(check, result, evidence))

@@ -52,7 +52,7 @@ def find_certificate(name: str | Path, home: Path) -> Path:
         UsageError: There is no such file or run, or the run has no certificate.
     """
     path = Path(name)
-    if os.path.isfile(path):  # noqa: PTH113  # any text may be a name; Path.is_file raises for some
+    if os.path.isfile(path):  # noqa: PTH113  # any string may be a name; Path.is_file raises for some
         return path
     if path.name == str(name) and os.path.isfile(locate_judgement(path.name, home)):  # noqa: PTH113 # as above
         return locate_judgement(path.name, home)
@@ -73,7 +73,7 @@ def load_certificate(path: Path) -> Certificate:
 
     Raises:
         UsageError: The file cannot be read.
-        InvalidCertificate: It is no certificate of this format, or was changed since it was sealed.
+        InvalidCertificate: It is not a certificate of this format, or was changed since it was sealed.
     """
     return parse_certificate(_read_certificate(path))
 

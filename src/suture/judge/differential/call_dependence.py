@@ -45,7 +45,7 @@ async def depends_on_calls(
 
 
 def _find_varying(plan: Sequence[PlannedCall], observed: ObservedAnswers) -> set[PlannedCall]:
-    """Return the calls with several answers. A later refusal does not count: a file name is usually refused again."""
+    """Return the calls with several answers. An exception does not count: using a file name again often fails."""
     keys: dict[PlannedCall, str] = {}
     varying = set()
     for call, answer in zip(plan, observed.answers, strict=False):

@@ -26,7 +26,7 @@ from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text
 
 CODE_LINE = re.compile(r"^\s*(?!#|//|/?\*|import\b|from\b)[^\n]*\w")
-"""Matches a line that is no comment and no import."""
+"""Matches a line that is neither a comment nor an import."""
 PartT = TypeVar("PartT")
 ChangePredicate = Callable[[Mapping[str, str]], Awaitable[bool]]
 """Returns whether files (path -> text, over the project's own) pass every check that decides."""

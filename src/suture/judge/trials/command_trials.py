@@ -202,8 +202,8 @@ async def compare_calls(
         is_enough: Called with the answers after each candidate; if it returns true, the others are skipped.
 
     Returns:
-        Position in `proposals` -> one text for each call, for candidates that made all of them. A text that
-        begins with `!` stands for an exception or a time-out.
+        Position in `proposals` -> one string for each call, for candidates that made all of them. A string that begins
+        with `!` stands for an exception or a time-out.
     """
     worker = TrialWorker(command, texts, (), timeout_s + CALL_WORKER_SPARE_S)
     answered: dict[int, list[str]] = {}
@@ -230,7 +230,7 @@ async def compare_calls(
 
 
 def decode_answers(encoded: Sequence[str]) -> list[str] | None:
-    """Return the answers of a report; `None` if code under test wrote something else than texts."""
+    """Return the answers of a report; `None` if code under test wrote anything other than strings."""
     answers = []
     for text in encoded:
         try:

@@ -287,7 +287,7 @@ class _Search:
         self._record(proposal, trial)
 
     def _is_new(self, proposal: Proposal) -> bool:
-        """Return whether no earlier candidate made the same text, and remember the text."""
+        """Return whether no earlier candidate had the same source, and remember the source."""
         text = apply_edits(self.result.texts[proposal.path], proposal.edits)
         key = content_hash([proposal.path, text])
         is_new = key not in self._text_hashes
@@ -329,7 +329,7 @@ class _Search:
             self.result.plausible.append(proposal)
             self._rivals.add_repair(proposal, self.result.texts)
             self._clock.record_repair(is_suspicious=bool(warnings))
-        elif trial.broken:  # a test fails that is no target
+        elif trial.broken:  # a test fails that is not a target
             return
         elif trial.timed_out and trial.passing and not trial.failing:
             self._timed_out.append((proposal, trial))
@@ -345,5 +345,5 @@ class _Search:
 
 
 def _adds_dead_code(warnings: Sequence[TamperingWarning]) -> bool:
-    """Return whether a change removes behaviour by leaving code that never runs. It is no repair."""
+    """Return whether a change removes behaviour by leaving code that never runs. It is not a repair."""
     return any(warning.code == "dead_code" for warning in warnings)

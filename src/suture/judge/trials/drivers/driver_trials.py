@@ -162,7 +162,7 @@ class DriverTrials(CandidateRunner):
             "target_tests": targets,
             "expected_passes": [*passing, *targets],
             "covering_files": find_covering_files(runs),
-            # What fails here and not in the user's run is no fault of a candidate.
+            # What fails here and not in the user's run is not the fault of a candidate.
             "ignored_failures": sorted(failed - {*targets}),
             # A target that is a whole file has no name by which a runner could select its tests.
             "targets_alone": all("::" in name for name in targets),
