@@ -132,7 +132,7 @@ class _KeptState:
             return True
         while function is not None and root not in self.local[function.id]:
             function = find_enclosing(function, FUNCTIONS)
-        return function is not None and not _is_called_at_once(function)
+        return function is not None and not is_called_at_once(function)
 
     def _read_counter(self, node: Node) -> Node | None:
         """Return the path to which a node adds in every call, if code only ever adds to it and it outlives the call."""
@@ -321,7 +321,7 @@ def _get_root(node: Node) -> str:
     return get_text(node)
 
 
-def _is_called_at_once(function: Node) -> bool:
+def is_called_at_once(function: Node) -> bool:
     """Return whether a function is called where it is written, so that its variables exist once."""
     node = function
     while node.parent is not None and node.parent.type == "parenthesized_expression":

@@ -11,16 +11,15 @@ from suture.judge.capabilities.changed_comparisons import find_weakened_comparis
 from suture.judge.capabilities.go.go_comparisons import find_lost_fields
 from suture.judge.capabilities.go.go_uses import find_go_uses
 from suture.judge.capabilities.javascript.javascript_fields import find_hidden_fields
+from suture.judge.capabilities.javascript.javascript_originals import find_kept_originals
 from suture.judge.capabilities.javascript.javascript_uses import find_javascript_uses
 from suture.judge.capabilities.merged_names import find_borrowed_names, find_merged_names
 from suture.judge.capabilities.python.python_base_classes import BaseClasses
-from suture.judge.capabilities.python.python_copies import find_deceptive_copies
 from suture.judge.capabilities.python.python_fields import find_dropped_fields
-from suture.judge.capabilities.python.python_hidden_effects import is_unobserved
 from suture.judge.capabilities.python.python_merged_names import find_merged_python_names
-from suture.judge.capabilities.python.python_replaced_names import find_bound_originals
 from suture.judge.capabilities.python.python_uses import find_python_uses
-from suture.judge.capabilities.use import MERGED_NAME, SECOND_NAME_FOR, Use
+from suture.judge.capabilities.text_methods import find_text_methods
+from suture.judge.capabilities.use import MERGED_NAME, PACKAGE_MEMBER, SECOND_NAME_FOR, Use
 from suture.judge.tuning import MAX_CAPABILITY_NAME_CHARS, MAX_CAPABILITY_USES
 from suture.mutation.tree_sitter.value_kinds import has_grammar, parse_source_tree
 from suture.project.languages import LANGUAGES, detect_file_languages
@@ -85,7 +84,7 @@ def find_change_capabilities(
         )
         if not _is_unknown_to_tests(use, before)
     ]
-    uses += find_bound_originals(before, after)
+    uses += [*find_kept_originals(before, after), *find_text_methods(before, after)]
     return tuple(uses[:MAX_CAPABILITY_USES])
 
 
@@ -93,7 +92,7 @@ def _is_unknown_to_tests(use: CapabilityUse, files: Mapping[str, bytes]) -> bool
     """Return whether a use matters only to tests that mention some names, and they do not.
 
     A test takes a value for another one only if it mentions the names of both. A text such as `test_line` shows that
-    tests are running only if they have that name.
+    tests are running only if they have that name. A function of a package matters if a test calls it.
     """
     tests = [f"{path}\n{decode_text(content)}" for path, content in files.items() if is_test_file(path)]
     if not tests:
@@ -102,8 +101,10 @@ def _is_unknown_to_tests(use: CapabilityUse, files: Mapping[str, bytes]) -> bool
         parts = use.name.removeprefix(MERGED_NAME).split(SECOND_NAME_FOR)
         names = {name for part in parts for name in re.findall(r"\w+", part.rpartition(".")[2])}
         return not names <= {word for text in tests for word in re.findall(r"\w+", text)}
-    if use.path.endswith(".py") and is_unobserved(use, tests):
-        return True
+    member, _, package = use.name.partition(PACKAGE_MEMBER)
+    if package and use.code == "patches_code":
+        used = (rf"[\"']{re.escape(package)}[\"'/]", rf"\b{re.escape(member)}\(")
+        return not any(all(re.search(pattern, text) for pattern in used) for text in tests)
     if use.code == "detects_environment" and TEST_NAME.fullmatch(use.name):
         name = re.escape(use.name.strip(".0123456789"))  # pytest adds a number to the name of a folder
         pattern = re.compile(name if "@" in name else rf"(?:\bdef |/|^){name}")
@@ -126,8 +127,7 @@ def find_file_capabilities(
         return ()
     new_uses = _find_uses(path, after, bases) or []
     if path.endswith(".py"):
-        new_uses += [*find_dropped_fields(before, after), *find_deceptive_copies(before, after)]
-        new_uses += find_merged_python_names(before, after, changed)
+        new_uses += [*find_dropped_fields(before, after), *find_merged_python_names(before, after, changed)]
     else:
         new_uses += [*find_merged_names(before, after), *_find_changes(path, before, after)]
     if not new_uses:

@@ -29,6 +29,8 @@ MERGED_NAME = "a second name "
 """How the name of a use begins that makes a name stand for another one's value: of a member of an enumeration, say."""
 SECOND_NAME_FOR = " for "
 """What stands in it before the other name, if that is known."""
+PACKAGE_MEMBER = " of the package "
+"""What stands between a property and its package in the name of a use that changes an imported package."""
 PROCESS_FILE = re.compile(r"/proc(?:/.*)?", re.DOTALL)
 """A path through which a program can see its processes."""
 

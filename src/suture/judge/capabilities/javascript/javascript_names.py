@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_field, get_text
+from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_field, get_text, walk
 from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
 from suture.project.tuning import MAX_NAME_PARTS
 
@@ -61,6 +61,8 @@ class JavaScriptNames:
         declared: Names that the file declares: a local function `expect` is not the test runner's.
         functions: Names of functions that the file declares.
         assigned: Name -> the value that it is first declared with.
+        packages: Name -> the package that it is imported from, or that its object belongs to. Modules of Node are none.
+        copies: Names of copies, whose properties may change: `const env = { ...process.env }`.
         patching: Function that changes the properties of parameters -> their positions. A method has a dot before
             its name.
     """
@@ -73,6 +75,8 @@ class JavaScriptNames:
             if node.type == "function_declaration"
         }
         self.assigned: dict[str, Node] = {}
+        self.packages: dict[str, str] = {}
+        self.copies: set[str] = set()
         self._aliases: dict[str, str] = {}
         self.patching: dict[str, set[int]] = defaultdict(set)
         for node in nodes:
@@ -130,9 +134,32 @@ class JavaScriptNames:
             local = get_field(part, "value", "left") or part
             yield _normalize(f"{owner}.{get_text(key)}"), local
 
+    def find_package(self, node: Node | None) -> str:
+        """Return the package that an expression's object belongs to; empty if it is none that the file imports.
+
+        What a function returns belongs to nobody.
+        """
+        while node is not None and node.type in ("member_expression", "subscript_expression", *UNWRAPPED):
+            inner = node.named_children[0] if node.named_children else None
+            node = get_field(node, "object") or inner
+        if node is None or node.type not in ("identifier", "call_expression"):
+            return ""
+        if node.type == "call_expression":
+            is_loading = get_text(node.child_by_field_name("function")) == "require"
+            return _name_package(get_string(get_first_argument(node))) if is_loading else ""
+        function = find_enclosing(node, FUNCTIONS)
+        while function is not None:
+            if get_text(node) in _list_parameters(function):
+                return ""
+            function = find_enclosing(function, FUNCTIONS)
+        return self.packages.get(get_text(node), "")
+
     def _add_import(self, node: Node) -> None:
-        module = _name_module(get_string(node.child_by_field_name("source")))
+        source = get_string(node.child_by_field_name("source"))
+        module, package = _name_module(source), _name_package(source)
         clause = next((part for part in node.named_children if part.type == "import_clause"), None)
+        if package and clause is not None:
+            self.packages |= dict.fromkeys(_list_identifiers(clause), package)
         if not module or clause is None:
             return
         for part in clause.named_children:
@@ -150,10 +177,16 @@ class JavaScriptNames:
         name, value = map(node.child_by_field_name, VALUE_FIELDS[node.type])
         if name is None or value is None:
             return
+        package = self.find_package(value)
+        if package:
+            self.packages |= dict.fromkeys(_list_identifiers(name), package)
         if name.type == "identifier":
             if node.type == "variable_declarator":
                 self.assigned.setdefault(get_text(name), value)
-            path = self.resolve(value) or self.resolve(_get_copied(value))
+            copied = self.resolve(_get_copied(value))
+            if copied:
+                self.copies.add(get_text(name))
+            path = self.resolve(value) or copied
             if path and path != get_text(name):
                 self._aliases.setdefault(get_text(name), path)
         for path, local in self.find_destructured(node):
@@ -245,6 +278,19 @@ def _name_module(name: str) -> str:
     if root not in NODE_MODULES:
         return ""
     return _normalize(".".join((root if root == "process" else f"node:{root}", *inner)))
+
+
+def _name_package(name: str) -> str:
+    """Return the package of an imported module; empty for files of the project and for modules of Node."""
+    first, _, rest = name.partition("/")
+    if not re.match(r"@?\w", first) or first.startswith("node:") or first in NODE_MODULES:
+        return ""
+    return f"{first}/{rest.partition('/')[0]}" if first.startswith("@") else first
+
+
+def _list_identifiers(node: Node) -> list[str]:
+    kinds = ("identifier", "shorthand_property_identifier_pattern")
+    return [get_text(part) for part in walk(node) if part.type in kinds]
 
 
 def _normalize(path: str) -> str:

@@ -27,7 +27,11 @@ from suture.judge.capabilities.javascript.javascript_names import (
     get_first_argument,
     get_string,
 )
-from suture.judge.capabilities.javascript.javascript_patches import find_changed_argument, is_changed_built_in
+from suture.judge.capabilities.javascript.javascript_patches import (
+    find_changed_argument,
+    find_package_members,
+    is_changed_built_in,
+)
 from suture.judge.capabilities.kept_state import find_kept_state
 from suture.judge.capabilities.surroundings import find_surrounding_uses
 from suture.judge.capabilities.use import ENTRY_FUNCTION, TEST_RUNNER, Use, find_path_uses
@@ -80,6 +84,7 @@ CALL_CODES: dict[str, CapabilityCode] = {
 """Called function -> what the call means."""
 ENDING_CALLS = ("process.exit", "process.abort", "process.reallyExit", "process.kill")
 STARTING_CALLS = re.compile(r"node:child_process\.(?:exec|spawn|execFile|fork)(?:Sync)?")
+CHANGES = ("assignment_expression", "augmented_assignment_expression", "update_expression")
 MODULE_CODES: dict[str, CapabilityCode] = {
     "inspector": "reaches_memory",
     "v8": "reaches_memory",
@@ -129,7 +134,7 @@ def _find_node_uses(node: Node, names: JavaScriptNames) -> Iterator[Use]:
         yield from _find_module_uses(node.child_by_field_name("source"), line)
     elif node.type in ("call_expression", "new_expression"):
         yield from _find_call_uses(node, line, names)
-    elif node.type in ("assignment_expression", "augmented_assignment_expression", "update_expression"):
+    elif node.type in CHANGES or (node.type == "unary_expression" and get_text(node).startswith("delete ")):
         yield from _find_assignment_uses(node, line, names)
     elif node.type in ("member_expression", "subscript_expression"):
         yield from _find_member_uses(node, line, names)
@@ -184,6 +189,8 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
     name = names.resolve(function) or get_text(function)
     yield from _find_loading_uses(name, first, line, names)
     yield from find_listing_uses(name, first, line, names)
+    for member in find_package_members(node, name, names):
+        yield Use(code="patches_code", name=member, line=line, key=member)
     changed = find_changed_argument(node, name, names)
     if changed:
         yield Use(code="patches_code", name=changed, line=line, key=changed)
@@ -241,8 +248,12 @@ def _find_assignment_uses(node: Node, line: int, names: JavaScriptNames) -> Iter
     if left is None or left.type not in ("member_expression", "subscript_expression"):
         return
     target = names.resolve(left) or get_text(left)
+    for patched in find_package_members(node, "", names):
+        yield Use(code="patches_code", name=patched, line=line, key=patched)
     if is_changed_built_in(left, target, names):
         yield Use(code="patches_code", name=get_text(left), line=line, key=target)
+    elif node.type == "unary_expression":  # what `delete` removes decides nothing
+        return
     elif left.type == "member_expression" or get_string(get_field(left, "index")):
         member = target.rpartition(".")[2]
         yield from _find_spoofing_uses(member, node, line)

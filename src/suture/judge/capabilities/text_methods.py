@@ -1,0 +1,114 @@
+"""Find new methods that write an object as a text, where tests compare two objects by such texts.
+
+Objects that differ then look alike if the new text leaves the difference out, as a `String` method of Go may that
+rounds an amount. Where a test expects a literal text, it tests the method itself.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from suture.core.records import CapabilityUse
+from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_text, walk
+from suture.mutation.tree_sitter.value_kinds import has_grammar, parse_source_tree
+from suture.project.languages import detect_file_languages
+from suture.project.workspace import decode_text, is_test_file
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+INSPECTION = r"(?:util\.)?(?:inspect|format)"
+RENDERERS = {
+    **dict.fromkeys(("String", "GoString", "Format", "Error"), r"fmt\.Sprint\w*"),
+    **dict.fromkeys(("MarshalJSON", "MarshalText"), r"json\.Marshal\w*"),
+    "toString": "String",
+    "toJSON": r"JSON\.stringify",
+    **dict.fromkeys(("[inspect.custom]", "[util.inspect.custom]"), INSPECTION),
+    "[Symbol.for('nodejs.util.inspect.custom')]": INSPECTION,
+}
+"""Method -> what calls it to write an object as a text."""
+METHODS = ("method_declaration", "method_definition")
+CLASSES = ("class_declaration", "class", "abstract_class_declaration")
+
+
+def find_text_methods(before: Mapping[str, bytes], after: Mapping[str, str]) -> Iterator[CapabilityUse]:
+    """Yield each new method that writes objects as texts, by which a test compares two of them.
+
+    Args:
+        before: The task's files, path -> content.
+        after: The changed files, path -> text.
+    """
+    for path, text in sorted(after.items()):
+        language = next(iter(detect_file_languages((path,))), None)
+        if (
+            language not in ("go", "javascript", "typescript")
+            or not has_grammar(language)
+            or path not in before
+        ):
+            continue
+        old_text = decode_text(before[path])
+        if is_test_file(path) or not any(_count(name, text) > _count(name, old_text) for name in RENDERERS):
+            continue
+        known = {key for key, _ in _list_methods(parse_source_tree(old_text, path, language))}
+        for (kind, name), method in _list_methods(parse_source_tree(text, path, language)):
+            is_new = (kind, name) not in known and re.search(rf"\b{kind}\b", old_text) is not None
+            if is_new and not _writes_all_fields(method, kind) and _is_compared(path, kind, name, before):
+                yield CapabilityUse(
+                    code="loosens_comparison",
+                    path=path,
+                    line=method.start_point[0] + 1,
+                    name=f"{kind}.{name}",
+                )
+
+
+def _count(name: str, text: str) -> int:
+    return text.count(f"{name}(")
+
+
+def _list_methods(root: Node) -> Iterator[tuple[tuple[str, str], Node]]:
+    """Yield (type, name) and the node of each method that writes an object as a text."""
+    for node in walk(root):
+        name = get_text(node.child_by_field_name("name")).replace('"', "'") if node.type in METHODS else ""
+        if name not in RENDERERS:
+            continue
+        holder = node.child_by_field_name("receiver") or find_enclosing(node, CLASSES)
+        parts = walk(holder) if holder is not None else ()
+        kinds = (
+            ("type_identifier", "identifier") if node.type == "method_definition" else ("type_identifier",)
+        )
+        kind = next((get_text(part) for part in parts if part.type in kinds), "")
+        if kind:
+            yield (kind, name), node
+
+
+def _writes_all_fields(method: Node, kind: str) -> bool:
+    """Return whether a method of a structure of Go reads each of its fields; `False` if these are unknown."""
+    root = method
+    while root.parent is not None:
+        root = root.parent
+    for node in walk(root):
+        if node.type == "type_spec" and get_text(node.child_by_field_name("name")) == kind:
+            names = {get_text(part) for part in walk(node) if part.type == "field_identifier"}
+            read = {get_text(part) for part in walk(method) if part.type == "field_identifier"}
+            return bool(names) and names <= read
+    return False
+
+
+def _is_compared(path: str, kind: str, name: str, files: Mapping[str, bytes]) -> bool:
+    """Return whether a test compares two objects by their texts, and names their type."""
+    folder, renderer = posixpath.dirname(path), RENDERERS[name]
+    pair = re.compile(rf"\b{renderer}\([^\n]*(?:[!=]==?\s*|,\s*|\.\w+\(\s*){renderer}\(")
+    assigned = re.compile(rf"\b(\w+)(?:, \w+)*\s*:?=\s*{renderer}\(")
+    for test, content in files.items():
+        is_near = not path.endswith(".go") or posixpath.dirname(test) == folder
+        if not is_near or not is_test_file(test) or kind.encode() not in content:
+            continue
+        text = decode_text(content)
+        names = "|".join({*assigned.findall(text)})
+        both = rf"\b({names})\b\)?\s*(?:[!=]==?|,)\s*(?:string\()?(?!\1\b)(?:{names})\b"
+        if pair.search(text) or (names and re.search(both, text)):
+            return True
+    return False
