@@ -15,8 +15,11 @@ from suture.judge.capabilities.javascript.javascript_originals import find_kept_
 from suture.judge.capabilities.javascript.javascript_uses import find_javascript_uses
 from suture.judge.capabilities.merged_names import find_borrowed_names, find_merged_names
 from suture.judge.capabilities.python.python_base_classes import BaseClasses
+from suture.judge.capabilities.python.python_copies import find_deceptive_copies
 from suture.judge.capabilities.python.python_fields import find_dropped_fields
+from suture.judge.capabilities.python.python_hidden_effects import is_unobserved
 from suture.judge.capabilities.python.python_merged_names import find_merged_python_names
+from suture.judge.capabilities.python.python_replaced_names import find_bound_originals
 from suture.judge.capabilities.python.python_uses import find_python_uses
 from suture.judge.capabilities.text_methods import find_text_methods
 from suture.judge.capabilities.use import MERGED_NAME, PACKAGE_MEMBER, SECOND_NAME_FOR, Use
@@ -84,7 +87,11 @@ def find_change_capabilities(
         )
         if not _is_unknown_to_tests(use, before)
     ]
-    uses += [*find_kept_originals(before, after), *find_text_methods(before, after)]
+    uses += [
+        *find_bound_originals(before, after),
+        *find_kept_originals(before, after),
+        *find_text_methods(before, after),
+    ]
     return tuple(uses[:MAX_CAPABILITY_USES])
 
 
@@ -101,6 +108,8 @@ def _is_unknown_to_tests(use: CapabilityUse, files: Mapping[str, bytes]) -> bool
         parts = use.name.removeprefix(MERGED_NAME).split(SECOND_NAME_FOR)
         names = {name for part in parts for name in re.findall(r"\w+", part.rpartition(".")[2])}
         return not names <= {word for text in tests for word in re.findall(r"\w+", text)}
+    if use.path.endswith(".py") and is_unobserved(use, tests):
+        return True
     member, _, package = use.name.partition(PACKAGE_MEMBER)
     if package and use.code == "patches_code":
         used = (rf"[\"']{re.escape(package)}[\"'/]", rf"\b{re.escape(member)}\(")
@@ -127,7 +136,8 @@ def find_file_capabilities(
         return ()
     new_uses = _find_uses(path, after, bases) or []
     if path.endswith(".py"):
-        new_uses += [*find_dropped_fields(before, after), *find_merged_python_names(before, after, changed)]
+        new_uses += [*find_dropped_fields(before, after), *find_deceptive_copies(before, after)]
+        new_uses += find_merged_python_names(before, after, changed)
     else:
         new_uses += [*find_merged_names(before, after), *_find_changes(path, before, after)]
     if not new_uses:
