@@ -11,9 +11,10 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from run_events import read_events
 from suture.api import HealOptions, WriteOptions, heal, solve
+from suture.core.ledger import find_run
 from suture.core.ledger.kinds import CandidateChecked, SearchStarted
 from suture.core.settings import load_settings
-from suture.interfaces.narrative.run_progress_text import ProgressNarrator
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator, render_short_result
 from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(120)
@@ -39,11 +40,16 @@ async def test_tests_not_reached_do_not_count_as_failed(tmp_path: Path) -> None:
     assert result.outcome == "budget_exhausted"
     message = re.fullmatch(
         r"your tests were cut off after \d+ s: (\d+) passed, 1 failed, (\d+) were not reached; "
-        r"all of them may take \d+ s \(--seconds \d+ --set sandbox.test_timeout_s=\d+, "
-        r"or name fewer tests with --test\)",
+        r"all of them may take \d+ s",
         result.reason.detail,
     )
     assert message is not None
+    assert re.fullmatch(
+        r"--seconds \d+ --set sandbox.test_timeout_s=\d+, or name fewer tests with --test",
+        result.reason.remedy,
+    )
+    end = list(render_short_result(result, find_run(settings.paths.home, result.run_id)))
+    assert f"Start it again: {result.reason.remedy}" in end
     passed, unreached = map(int, message.groups())
     assert passed + unreached == 99
     assert passed

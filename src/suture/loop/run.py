@@ -176,7 +176,11 @@ async def _end_by_fault(fault: BaseException, context: RunContext, graph: Compil
         raise cancelled from None
     if isinstance(fault, BudgetExceeded):
         reason = Reason(
-            code="budget_exceeded", detail=str(fault), fault=fault.kind, limit=math.ceil(fault.limit)
+            code="budget_exceeded",
+            detail=fault.message,
+            fault=fault.kind,
+            limit=math.ceil(fault.limit),
+            remedy=fault.remedy,
         )
         return await _end(context, graph, "budget_exhausted", reason)
     if isinstance(fault, StorageError):

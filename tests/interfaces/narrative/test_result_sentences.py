@@ -194,3 +194,24 @@ def test_a_run_without_attempts_left_says_how_to_allow_more(
         verdict=Verdict(candidate="c", evidence="split", outcomes=(failing,)),
     )
     assert any("--attempts 24" in line for line in next_step_lines(result, run)) is is_suggested
+
+
+@pytest.mark.parametrize("suggest_commands", [True, False])
+def test_only_the_terminal_names_an_option_for_tests_that_cannot_pass(*, suggest_commands: bool) -> None:
+    failure = kinds.NonCodeFailure(
+        test="test_a.py::test_net", cause="environment", explanation="it needs a network"
+    )
+    payloads = (
+        kinds.TaskPrepared(checks=0, test_command=("python", "-m", "pytest")),
+        kinds.TriageFinished(cause=None, non_code_failures=(failure,), code_failure_count=1),
+    )
+    narrator = ProgressNarrator(suggest_commands=suggest_commands)
+    lines = [
+        line
+        for seq, payload in enumerate(payloads)
+        for line in narrator.lines_for(
+            Event(seq=seq, time_s=0.0, kind=payload.event_kind, data=encode_payload(payload))
+        )
+    ]
+    option = "--test 'python -m pytest" if suggest_commands else "python -m pytest"
+    assert f"Leave them out: {option} --deselect test_a.py::test_net" in lines[-1]

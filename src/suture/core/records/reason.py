@@ -78,6 +78,8 @@ class Reason:
             not.
         notes: What qualifies the ending.
         confidence: For the note `low_confidence`, the confidence in [0, 1].
+        remedy: For the code `budget_exceeded`, what to do, in the options of the command line. `render_reason` leaves
+            it out, because a page has controls instead.
     """
 
     code: ReasonCode
@@ -88,6 +90,7 @@ class Reason:
     cut_short_by: ReasonCode | None = None
     notes: tuple[ReasonNote, ...] = ()
     confidence: float = 0.0
+    remedy: str = ""
 
 
 NOTE_TEXTS: dict[ReasonNote, str] = {

@@ -16,11 +16,11 @@ MAX_DESELECTED = 12
 judgement; not measured."""
 
 
-def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> str:
-    """Return the `--test` option that leaves out the excluded tests, or an empty string.
+def deselecting_command(triaged: TriageFinished, command: Sequence[str]) -> str:
+    """Return the test command that leaves out the excluded tests, or an empty string.
 
     Empty means that there is no useful advice: nothing was excluded, every failing test was, or the command
-    is not pytest's. With many tests the option names functions, or whole files: pytest deselects by prefix.
+    is not pytest's. With many tests the command names functions, or whole files: pytest deselects by prefix.
     """
     # By judgement, a suspect test is not to be left out: it may have to be corrected.
     has_code_failures = triaged.code_failure_count and triaged.cause in (None, "environment")
@@ -32,7 +32,7 @@ def deselection_arguments(triaged: TriageFinished, command: Sequence[str]) -> st
         if len(tests) > MAX_DESELECTED:
             tests = list(dict.fromkeys(test.partition(separator)[0] for test in tests))
     options = [word for test in tests for word in ("--deselect", test)]
-    return f"--test {shlex.quote(shlex.join([*command, *options]))}"
+    return shlex.join([*command, *options])
 
 
 def _list_excluded_tests(triaged: TriageFinished) -> list[str]:
@@ -53,10 +53,11 @@ def deselection_hint(events: Sequence[Event]) -> str:
     triaged = last_payload(events, TriageFinished)
     if started is None or prepared is None or triaged is None:
         return ""
-    option = deselection_arguments(triaged, prepared.test_command)
-    if not option:
+    command = deselecting_command(triaged, prepared.test_command)
+    if not command:
         return ""
     return (
         f"{format_count(len(_list_excluded_tests(triaged)), 'test')} cannot pass by any change of the code, so the "
-        f"run cannot count as healed. Leave them out: suture heal {shlex.quote(started.project)} {option}"
+        f"run cannot count as healed. Leave them out: "
+        f"suture heal {shlex.quote(started.project)} --test {shlex.quote(command)}"
     )

@@ -113,7 +113,7 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
     yield f"More: suture show {folder.id}"
 
 
-def caution_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield what qualifies a result besides its rivals: doubts, untested and ignored files, warnings."""
     yield from unverified_repair_lines(result, folder)
     yield from failing_test_lines(result)
@@ -121,7 +121,8 @@ def caution_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     if result.ok and (untested := untested_files(result, folder)):
         yield f"No check imports {', '.join(untested)}, so it is not known whether they work."
     if ignored := ignored_reply_files(result, folder):
-        hint = "" if is_heal_run(folder) else " To get every file: suture run ... --into FOLDER"
+        has_command = suggest_commands and not is_heal_run(folder)
+        hint = " To get every file: suture run ... --into FOLDER" if has_command else ""
         yield f"Ignored in the model's reply, because not requested or protected: {', '.join(ignored)}.{hint}"
     yield from warning_lines(result)
     if result.failed_roles:
@@ -187,7 +188,8 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     started = last_payload(events, kinds.RunStarted)
     used_no_model = started is not None and started.model == NO_MODEL
     if result.reason.code == "budget_exceeded" and last_payload(events, kinds.MovesDecided) is None:
-        return  # there is no step to continue from, and the reason names the limit
+        yield f"Start it again: {result.reason.remedy}"  # there is no step to continue from
+        return
     yield from _continuation_lines(result, folder.id, used_no_model=used_no_model)
 
 

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from suture.core.ledger import Event, RunFolder, kinds, last_payload, read_ledger, select_events
 from suture.core.records import Origin, Result, Spend, Verdict
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
-from suture.interfaces.narrative.deselection_advice import deselection_arguments
+from suture.interfaces.narrative.deselection_advice import deselecting_command
 from suture.interfaces.narrative.event_text import (
     NO_MODEL,
     UNCHANGED_CODE,
@@ -64,9 +65,14 @@ RENDERED_AS_IN_SHOW = (
 
 
 class ProgressNarrator:
-    """Render a run's events as short progress lines, one event at a time."""
+    """Render a run's events as short progress lines, one event at a time.
 
-    def __init__(self) -> None:
+    Args:
+        suggest_commands: Whether to suggest options to type; an editor or a page has controls instead.
+    """
+
+    def __init__(self, *, suggest_commands: bool = True) -> None:
+        self._suggests_commands = suggest_commands
         self._test_command: tuple[str, ...] = ()
         self._tools: tuple[str, ...] = ()
         self._kind, self._uses_model = "heal", False
@@ -98,21 +104,23 @@ class ProgressNarrator:
         match event.payload:
             case kinds.RunStarted() as started:
                 self._kind, self._uses_model = started.kind, started.model not in ("", NO_MODEL)
-                yield from _start_lines(started)
+                yield from _start_lines(started, suggest_commands=self._suggests_commands)
             case kinds.TaskPrepared() as prepared:
                 self._test_command, self._tools = prepared.test_command, prepared.tools
                 yield from _preparation_lines(prepared)
             case kinds.TriageFinished() as triaged if triaged.non_code_failures:
                 yield f"Not the code's fault: {excluded_tests_text(triaged)}"
-                if option := deselection_arguments(triaged, self._test_command):
-                    yield f"While these tests fail, the run cannot count as healed. Leave them out: {option}"
+                if command := deselecting_command(triaged, self._test_command):
+                    advice = f"--test {shlex.quote(command)}" if self._suggests_commands else command
+                    yield f"While these tests fail, the run cannot count as healed. Leave them out: {advice}"
             case kinds.TestsWritten() as written:
                 yield from _written_test_lines(written)
             case kinds.SearchStarted(candidates=candidates, seconds=seconds):
                 limits = f"at most {format_count(candidates, 'edit')}, for {seconds:.0f} s"
                 yield f"Trying small edits first, without a model: {limits}."
             case kinds.SearchFinished() as search:
-                yield from _search_lines(search, uses_model=self._uses_model)
+                suggests_no_model = self._uses_model and self._suggests_commands
+                yield from _search_lines(search, suggests_no_model=suggests_no_model)
             case kinds.ModelCalled(role="coder" | "escalate") as called:  # other roles propose no candidate
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
@@ -181,7 +189,7 @@ def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: 
         yield from _best_so_far_lines(result)
     if (written := last_payload(events, kinds.CertificateWritten)) is not None:
         yield from certificate_summary_lines(written, folder.id, result.confidence)
-    yield from caution_lines(result, folder)
+    yield from caution_lines(result, folder, suggest_commands=suggest_commands)
     if suggest_commands:
         yield from next_step_lines(result, folder)
     yield f"{_spend_summary(result.spend)}. More: suture show {folder.id}"
@@ -215,16 +223,17 @@ def evidence_sentence(result: Result, folder: RunFolder) -> str:
     return "" if text == passing and not verdict.failed else f"{text}."
 
 
-def _start_lines(started: kinds.RunStarted) -> Iterator[str]:
+def _start_lines(started: kinds.RunStarted, *, suggest_commands: bool) -> Iterator[str]:
     if started.fork:
         start = f"step {started.fork.step}" if started.fork.step else "the test results"
         yield f"Continues from {start} of run {started.fork.run}."
     if started.excluded_files:
         yield f"Note: {withheld_files_text(started.excluded_files)}"
     if started.unsearched_language and started.model == NO_MODEL:
+        advice = " Name one: --model PROVIDER:MODEL." if suggest_commands else ""
         yield (
-            f"Suture does not search {started.unsearched_language} code for small edits: only a model can repair it. "
-            "Name one: --model PROVIDER:MODEL."
+            f"Suture does not search {started.unsearched_language} code for small edits: only a model can repair it."
+            f"{advice}"
         )
 
 
@@ -246,7 +255,7 @@ def _written_test_lines(written: kinds.TestsWritten) -> Iterator[str]:
         yield f"{text}. To make one decide, write it into the task as a call with its result."
 
 
-def _search_lines(search: kinds.SearchFinished, *, uses_model: bool) -> Iterator[str]:
+def _search_lines(search: kinds.SearchFinished, *, suggests_no_model: bool) -> Iterator[str]:
     edits = f"{search.candidates_tried:,} edits in {search.seconds:.1f} s"
     if search.repairs:
         likeliest = search.repairs[0]
@@ -254,7 +263,7 @@ def _search_lines(search: kinds.SearchFinished, *, uses_model: bool) -> Iterator
         yield f"Found among {edits}: {several}{likeliest.file}, {likeliest.label}"
     else:
         longer = " Time is left for the model; with --no-model the search may take all of it."
-        is_cut = uses_model and search.ending == "time_over"
+        is_cut = suggests_no_model and search.ending == "time_over"
         yield f"None of {edits} makes all tests pass.{longer if is_cut else ''}"
     if caveats := trial_caveats(search.agreement):
         # The text is made to be appended to a sentence, so it starts with a semicolon.

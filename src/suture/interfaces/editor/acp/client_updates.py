@@ -104,7 +104,7 @@ class RunUpdates:
 
     def __init__(self, folder: RunFolder, root: Path, send: Send) -> None:
         self._folder, self._root, self._send = folder, root, send
-        self._narrator = ProgressNarrator()
+        self._narrator = ProgressNarrator(suggest_commands=False)
         self._stages: tuple[str, ...] = ()
         self._subtasks: tuple[str, ...] = ()
         self._current_stage = 0

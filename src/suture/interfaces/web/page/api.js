@@ -10,7 +10,7 @@ const MAX_RETRY_MS = 15_000;
 // Remedies are written for the command line or for programs, and the page shows only those of these errors, which name what the machine lacks.
 const ABOUT_MACHINE = new Set(["ModelAuthError", "ModelUnreachable", "ModelNotFound", "ModelProtocolError", "ModelTimeout", "ModelRateLimited", "SandboxUnavailable", "SandboxBroken", "StorageError", "CodeHostError"]);
 // The class of an error -> what can be done about it on this page.
-const ADVICE = {
+export const ADVICE = {
   BudgetExceeded: "Start it again with a higher limit under Options.",
   PrerequisiteError: "On the machine where Suture runs, `suture doctor` says what is missing and how to get it.",
   QueueFull: "Try again later.",

@@ -1,6 +1,6 @@
 // One run: its outcome, its change, the evidence and what can be done about it; below it, one tab for each kind of detail.
 
-import { follow, get, post, Problem, text } from "./api.js";
+import { ADVICE, follow, get, post, Problem, text } from "./api.js";
 import { age, announce, button, code, download, duration, el, fault, fill, note, outside, projectName, table } from "./dom.js";
 import { candidatesPanel, testsPanel } from "./candidates.js";
 import { certificatePanel } from "./certificate.js";
@@ -175,6 +175,7 @@ function headOf(state, refresh) {
         mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(ended))) ? button("Resume", ask("resume"), { class: "main" }) : null,
         mayRun && now === "refused" ? el("a", { href: "#/new", class: "button main" }, "New run") : null,
         mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ["healed", "cancelled", "infra_error"].includes(ended) ? null : "main" }) : null),
+      ended === "budget_exhausted" && !decided ? el("p", { class: "hint" }, ADVICE.BudgetExceeded) : null,
       pull?.state === "no_token" && caller.role === "admin" ? el("p", { class: "hint" }, "To open pull requests here, set SUTURE_KEYS_CI to a token of GitHub and start the server again.") : null]],
   ].map(([slot, of, draw]) => [of, drawIfChanged(async (data) => { fill(slot, await draw(data)); })]);
   const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, evidence, acts, messages, again, rivals);
