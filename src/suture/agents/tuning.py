@@ -13,7 +13,7 @@ MAX_FACT_CHARS = 600
 MAX_LINE_CHARS = 300
 """Length of one line of output; the middle of a longer line is cut."""
 LONG_CODE_CHARS = 4000
-"""About 1,200 tokens of code: for more, the model is asked only for the changed parts."""
+"""Characters of code, about 1,200 tokens: for more, the model is asked only for the changed parts."""
 MAX_CHOICE_EXPLANATION_CHARS = 300
 """Length of the sentence with which a model explains which repair it chose."""
 MAX_SUSPECTS = 3
@@ -90,7 +90,7 @@ MAX_GENERATED_ITEMS = 6
 
 # Calls of a model
 MIN_REPLY_TOKENS = 64
-"""A reply that may not be longer than this is not worth asking for."""
+"""Minimum tokens that a reply must be allowed; a shorter one is not worth asking for."""
 HELPER_SHARE_DIVISOR = 4
 """A helper gets the remaining reply tokens divided by this number, because a small model may ramble until its
 limit. It is not asked where that is below `MIN_REPLY_TOKENS`."""
@@ -126,9 +126,9 @@ line."""
 SURROUNDING_LINES = 15
 """Lines before and after a suspicious line."""
 MAX_SELECTED_CHARS = 12_000
-"""About 3,500 tokens of code. More does not help a small model."""
+"""Characters of code in a prompt, about 3,500 tokens. More does not help a small model."""
 MAX_RELATED_FUNCTION_CHARS = 1200
-"""About 350 tokens: a longer function would take the place of the code to repair."""
+"""Characters of a related function, about 350 tokens: a longer one would take the place of the code to repair."""
 MAX_SCANNED_FILES = 200
 """Files that are searched for related functions, those in the same folder first."""
 MAX_RELATED_FUNCTIONS = 4
@@ -142,19 +142,19 @@ MIN_SCORE_SHARE = 0.5
 
 # The conversation
 MAX_UNUSABLE_REPLIES = 4
-"""Replies in a row that bring nothing, after which the turn ends."""
+"""Consecutive replies that achieve nothing, after which the turn ends."""
 MAX_LOST_REPLIES = 2
 """Consecutive replies that may be lost on their way after a patch: the same question is asked again, because a new
 conversation would know nothing of the patch. Chosen by judgement; not measured."""
 LOST_REPLY_STRIDE = 1000
-"""Between the index of a question and that of its repetition; a run has fewer conversations."""
+"""Distance between the index of a question and that of its repetition; a run has fewer conversations."""
 MAX_PATCHES_WITHOUT_GAIN = 6
-"""Patches in a row without a better one, after which the conversation has stalled and a new one may begin. A repair
+"""Consecutive patches without a better one, after which the conversation has stalled and a new one may begin. A repair
 may have several parts that have no effect of their own."""
 MAX_LENGTH_FACTOR = 4
 """Limit of the factor by which replies may become longer after some that were cut."""
 DEFAULT_CONTEXT_TOKENS = 32_000
-"""Context size that is assumed where that of the model is not known: every capable model has as much."""
+"""Context size, in tokens, that is assumed if the model's is unknown: every capable model has at least this."""
 MAX_PROMPT_TOKENS = 100_000
 """Tokens of a prompt, however large the context is: each reply pays for all of it."""
 MAX_OPENING_TOKENS = 12_000

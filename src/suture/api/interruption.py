@@ -191,7 +191,7 @@ async def run_in_daemon_thread(work: Callable[[], T]) -> T:
             set_outcome = partial(future.set_result, work())
         except Exception as fault:  # It is raised again where the caller awaits.
             set_outcome = partial(future.set_exception, fault)
-        with suppress(RuntimeError):  # The event loop is closed, and nobody waits any more.
+        with suppress(RuntimeError):  # The event loop is closed, and nothing waits any more.
             loop.call_soon_threadsafe(settle, set_outcome)
 
     threading.Thread(target=run, daemon=True).start()

@@ -22,7 +22,7 @@ from suture.judge.extraction.literal_calls import is_literal
 from suture.project.python_source.parsing import parse_module
 
 MIN_LINE_CHARS = 12
-"""Shorter lines appear in any program. Chosen by judgement; not measured."""
+"""Minimum length of a compared line; shorter ones appear in any program. Chosen by judgement; not measured."""
 
 
 def find_leaks(problem: Problem, folder: RunFolder, regime: Regime = "visible") -> tuple[str, ...]:

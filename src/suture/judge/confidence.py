@@ -58,7 +58,8 @@ MAX_WEAKLY_TESTED_CONFIDENCE = 0.6
 """Limit for a repair in whose lines the tests miss more than half of the deliberate mistakes: below the default of
 `ci.confidence` (0.7), however many tests pass. Chosen by judgement; not measured."""
 COMMAND_WEIGHT = 3.0
-"""Weight of a command that is judged by its exit status: more than one test, but nobody knows how many."""
+"""Weight of a command that is judged by its exit status: it stands for more than one test, but their number is
+unknown."""
 NEW_CODE_FACTOR = 0.5
 """Weight factor of checks of new code. They never failed, so they say less."""
 

@@ -116,7 +116,7 @@ def parse_collection_error(test: str, error: str) -> Counterexample:
         file = path.removeprefix(f"{BOX}/")
         line = int(number) if number.isdigit() else None
     starts = [number for number, text in enumerate(errors) if EXCEPTION_LINE.match(text)]
-    # Of a chain of exceptions, the last one ended the collection; its message may have more lines.
+    # In a chain of exceptions, the last one ended the collection; its message may have more lines.
     lines = errors[starts[-1] :] if starts else (errors or error.splitlines())[-1:]
     frames = tuple(
         CodeFrame(file=match[1], line=int(match[2]), function="" if "<" in match[3] else match[3])

@@ -82,7 +82,7 @@ def _is_tidied(path: str, text: str, suite: Suite) -> bool:
 def _find_shadowing_files(candidate_files: Mapping[str, str], suite: Suite) -> frozenset[str]:
     """Return the new files that an import would load in place of what it loads without them.
 
-    A new `json.py` in the project's root would be the standard library's module. The reporting plugin, which
+    A new `json.py` in the project's root would replace the standard library's module. The reporting plugin, which
     receives the key, counts in every folder.
     """
     new = [path for path in map(posixpath.normpath, candidate_files) if path not in suite.task.files]

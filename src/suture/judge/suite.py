@@ -68,7 +68,7 @@ class Suite:
 
     @cached_property
     def mixed_files(self) -> frozenset[str]:
-        """The files that hold code beside the command's tests."""
+        """The files that contain code as well as tests of the command."""
         return find_mixed_files(self.task.files)
 
     @property
@@ -111,8 +111,8 @@ class Suite:
     async def _run_own_tests(self, command: TestCommand, files: Mapping[str, bytes]) -> CommandRun:
         """Run the user's own tests on a project, and again with those in which a tool changed layout or imports.
 
-        The first run decides: while tests run, nothing of them may differ from the user's. What passes there and
-        not with the changed tests has failed.
+        The first run decides: while tests run, nothing of them may differ from the user's. A test that passes there and
+        not after the change has failed.
         """
         reported = self.diagnostics.reported_files if self.diagnostics is not None else ()
         tidied = {
@@ -144,7 +144,7 @@ class Suite:
     def module_lookup(self) -> ModuleLookup:
         """What imports of the test command find in the project and outside of it, before any candidate."""
         task, command = self.task, self.command
-        if command is None:  # no other program loads modules of the project beside what decides
+        if command is None:  # no other program loads modules of the project next to what decides
             return ModuleLookup(files=task.files, modules=list_importable_modules(None))
         interpreter = command.interpreter
         return ModuleLookup(

@@ -41,7 +41,7 @@ MAX_RECORDED_RUN_AGE_S = 30 * 86400.0
 MAX_GO_PACKAGES = 400
 """Package names that a project's files may request; the project wrote them, and each one is compiled."""
 GO_COMPILE_ROUNDS = 8
-"""Runs that fill the Go build cache; each can bring back only part of it."""
+"""Runs that fill the Go build cache; each can return only part of it."""
 GO_COMPILE_TIMEOUT_S = 300.0
 """Maximum wall-clock seconds of one run that fills the Go build cache."""
 MAX_GO_CACHE_BYTES = 512 << 20
@@ -91,7 +91,7 @@ MAX_METHOD_CALLS = 10
 MAX_EXPRESSION_CHARS = 2000
 """Characters within which a literal or a call must end."""
 MAX_LITERAL_ENDS = 40
-"""Positions at which a result in another language may end that are tried, longest first."""
+"""Positions that are tried as the end of a result in another language, longest first."""
 MAX_WRAPPER_CHARS = 80
 """Characters before a call in which its assert, its `expect` or its prompt must begin."""
 
@@ -168,8 +168,8 @@ MAX_FLAKY_PROOF_RERUNS = 24
 change. Of certificates with a test that fails in 3 % of its runs, whatever the code is, at most 9 % are refuted
 wrongly; with eight runs it would be 25 % at worst."""
 MAX_FLAKY_COMPLETE_RERUNS = 3
-"""Maximum number of runs of all tests to show that a test is flaky which fails only after others or in a random
-order."""
+"""Maximum number of runs of all tests in which a test that fails only after others, or in a random order, must show
+that it is flaky."""
 
 # Investigation of flaky tests
 
@@ -283,12 +283,12 @@ TRACE_SPARE_S = 2.0
 # New capabilities
 
 MAX_CAPABILITY_USES = 20
-"""New uses that a result names. One is enough to refuse a plain certificate."""
+"""New uses that a result names. A single one is enough to refuse a plain certificate."""
 MAX_CAPABILITY_NAME_CHARS = 80
 """Characters of the name of a newly used capability; the candidate wrote it."""
 MAX_BOUND_BODIES = 400
 """Bodies of functions and loops of one file that are searched again with the values that they get. Nested calls could
-make any number of them."""
+create any number of them."""
 MAX_LOOP_VALUES = 20
 """Rounds of a loop over a literal that are searched. These two are chosen by judgement."""
 

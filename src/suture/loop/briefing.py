@@ -101,7 +101,7 @@ def brief_for_move(
 
 
 def brief_for_repair(attempt: Attempt, state: LoopState, context: RunContext, suite: Suite) -> RepairBrief:
-    """Return everything that is known about a candidate of Python code."""
+    """Return everything that is known about a candidate in Python."""
     builder = _make_builder(attempt, state, context, suite)
     return builder.for_repair(_load_failing_candidate(attempt, context))
 

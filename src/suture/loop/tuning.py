@@ -69,7 +69,7 @@ MAX_CHOICE_MUTATION_S = 20.0
 MAX_SHOWN_VERSIONS = 5
 """Repairs between which a model chooses. A search seldom finds more that behave differently."""
 MAX_SHOWN_TESTS = 3
-"""Failing tests whose source it is shown."""
+"""Failing tests whose source a model is shown when it chooses between repairs."""
 UNPARSED_EXCERPT_LINES = 60
 """Lines around a change that a model is shown of a file in a language other than Python."""
 MAX_SANDBOX_FAULTS = 2
@@ -99,18 +99,18 @@ VERDICT_RESERVE_S = 5.0
 """Seconds kept in addition: ranking, the certificate and the delivery take some, however short the tests are."""
 VERDICT_ONLY_RUNS = 1.5
 VERDICT_ONLY_S = 2.0
-"""What a verdict alone needs, in units of the first run and in seconds; a certificate says what it had no
-time to measure."""
+"""Time that a verdict alone needs, in units of the first run and in seconds; a certificate says what there was no time
+to measure."""
 VERIFICATION_RUNS = 6
 VERIFICATION_S = 30.0
-"""What `resume` adds to a spent limit to verify a repair that was found, in units of the first run and in seconds:
-the tests are collected again, two runs judge the repair, and one certifies it. Twice that, because the machine was
-too busy the first time."""
+"""Time that `resume` adds to a spent limit to verify a repair that was found, in units of the first run and in seconds:
+the tests are collected again, two runs judge the repair, and one certifies it. This is twice what they take, because
+the machine was too busy the first time."""
 MAX_RESERVE_SHARE = 0.6
 """Largest share of the remaining seconds that is kept from the search for verdict and certification."""
 SINGLE_RUN_FACTOR = 1.2
 SINGLE_RUN_S = 4.0
-"""What ranking and one run of the tests need, in units of the first run and in seconds; with less, nothing
+"""Time that ranking and one run of the tests need, in units of the first run and in seconds; with less, nothing
 can be delivered."""
 MAX_SINGLE_RUN_SHARE = 0.85
 """Largest share of the remaining seconds that is kept for one run; where it takes more, no repair can be
@@ -130,7 +130,7 @@ MAX_HISTORY_RUN_S = 30.0
 HEAL_RUNS = 4
 """Runs of the tests that a heal takes: the first run, a search, and the two of a verdict."""
 BUSY_MACHINE_FACTOR = 2
-"""How much longer a run may take on a busy machine before it is cut off again."""
+"""Factor by which a run may take longer on a busy machine before it is cut off again."""
 
 # --- Judging a user's program -------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a chat model is to the rest of Suture: messages and sampling go in, a `Reply` comes out."""
+"""The interface of a chat model for the rest of Suture: messages and sampling go in, a `Reply` comes out."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class UnavailableModel:
 
 
 def model_required_error(reason: str) -> PrerequisiteError:
-    """Return the error for something that needs a model while `model.name` is `none`.
+    """Return the error for an action that needs a model while `model.name` is `none`.
 
     Args:
         reason: What needs the model; the message starts with it.

@@ -58,7 +58,7 @@ ANSWER_SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 ANSWER_TOKENS = 256
-"""Room for each answer, besides thinking: the longest one has some forty tokens."""
+"""Tokens for each answer, in addition to thinking: the longest answer has some forty."""
 MAX_DETAIL_CHARS = 100
 """Characters of a reply or a message that are shown."""
 
@@ -82,7 +82,7 @@ class ModelCheck:
     """What a model can do, as far as three requests show it.
 
     Attributes:
-        profile: What Suture believes of the model.
+        profile: What Suture assumes about the model.
         features: In the order in which they were tried.
         replies: The replies that came.
         seconds: Duration of all requests.

@@ -38,8 +38,8 @@ class Price:
             unknown, and then they are charged in full.
         cache_write: US dollars per million prompt tokens that the provider put into its cache; `None` if that
             costs nothing extra.
-        checked: The day on which somebody looked the price up; `None` for free models and for `genai-prices`.
-        up_to_prompt_tokens: Longer prompts have another, unknown price; `None` for no limit.
+        checked: The day on which the price was last checked; `None` for free models and for `genai-prices`.
+        up_to_prompt_tokens: Prompts above this length have a different, unknown price; `None` for no limit.
     """
 
     input: float

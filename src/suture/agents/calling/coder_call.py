@@ -52,7 +52,7 @@ async def ask_coder(
     elif isinstance(brief, TextBrief):
         draft = draft_text_prompt(brief, prompt)
     else:
-        # A repair asks for one function alone only of models that can continue from its header.
+        # A repair asks only models that can continue from a function's header for one function alone.
         use_prefill = use_prefill and (profile.prefill or isinstance(brief, WriteBrief))
         draft = draft_coder_prompt(brief, prompt, use_prefill=use_prefill, sample_index=move.index)
     has_prefill = draft.prefill is not None and profile.prefill
@@ -90,8 +90,8 @@ async def ask_coder(
 async def _ask_again(question: ModelQuestion, previous: Reply, calls: CallContext) -> Reply:
     """Return the reply to a question with a higher limit; the previous reply if there is no other.
 
-    Such a reply is part of the same attempt and is asked for once: a model that never ends its reply wastes its
-    own attempt and not the run.
+    The second reply is part of the same attempt and is requested once: a model that never ends its reply wastes its own
+    attempt and not the run.
     """
     model = calls.models.for_role(question.role).model
     max_tokens = retry_tokens(question, previous, model, calls)
@@ -113,7 +113,7 @@ async def ask_fitted(
 ) -> tuple[FittedPrompt, Reply]:
     """Return `(prompt, reply)`: the reply to a draft, and the prompt with the pieces that fitted into it.
 
-    The context size of an embedded model is known. Another model may call a prompt too long, and then gets a
+    The context size of an embedded model is known. Another model may reject a prompt as too long, and then gets a
     shorter one.
 
     Args:

@@ -62,7 +62,8 @@ from suture.models.tuning import MAX_LEARNING_CALLS, MIN_LEARNING_BYTES
 CODE_WRITERS: frozenset[Role] = frozenset({"coder", "escalate", "optimiser"})
 """Roles that write the code itself. All other roles help them, and get only a share of the reply tokens."""
 UNPAID_FAULTS = (ModelError, PrerequisiteError, UsageError)
-"""Faults before a reply began. The two model errors that may have cost something are handled before these."""
+"""Faults that occur before a reply begins. The two model errors that may have cost something are handled before
+these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +73,7 @@ class ModelQuestion:
     Attributes:
         prompt: The hash of the prompt file, for the ledger.
         sampling: How to sample. Its `max_tokens` is the limit of the answer by the role's setting.
-        move: The kind of the move that the reply is for; empty if it does not bring a candidate. Only a
+        move: The kind of the move that the reply is for; empty if it does not produce a candidate. Only a
             question with a move is an attempt.
         helper: Who asks, if it is not the role itself: the spec tester, for example, uses the tester's model.
         is_retry: Whether this is a second question of the same attempt, whose reply may exceed the limit of
@@ -101,7 +102,7 @@ class ModelQuestion:
 
 
 async def ask(question: ModelQuestion, calls: CallContext) -> Reply:
-    """Return the reply of a role's model. If it fails and the user named fallbacks, these are asked in turn.
+    """Return the reply of a role's model. If it fails and the user named fallbacks, these are tried in turn.
 
     Raises:
         BudgetExceeded: The call could exceed the budget; no model was asked.
@@ -204,7 +205,7 @@ def retry_tokens(question: ModelQuestion, previous: Reply, model: Model, calls: 
 
 
 async def _ask_model(question: ModelQuestion, model: Model, calls: CallContext) -> Reply:
-    """Ask one model. Its maximum cost is reserved before, and its real cost is recorded after."""
+    """Ask one model. Its maximum cost is reserved in advance, and its real cost is recorded afterwards."""
     budget = calls.budget
     estimate = _estimate_prompt_tokens(question, model, calls)
     price = calls.models.price_for(model.name, estimate)
@@ -291,7 +292,7 @@ def _estimate_prompt_tokens(question: ModelQuestion, model: Model, calls: CallCo
 
 
 def _keep_tokens_for_the_coder(question: ModelQuestion, call: BudgetedCall, calls: CallContext) -> None:
-    """Refuse a question of a helper where its share of the remaining reply tokens is too small."""
+    """Refuse a helper's question if its share of the remaining reply tokens is too small."""
     remaining, limit = calls.budget.remaining_completion_tokens(), calls.budget.limits.completion_tokens
     if remaining is None or limit is None or question.role in CODE_WRITERS:
         return
@@ -339,8 +340,8 @@ def _wanted_reply_tokens(question: ModelQuestion, model: Model, calls: CallConte
 def _token_share(question: ModelQuestion, tokens: int, calls: CallContext) -> int:
     """Return the share of the remaining tokens that one long reply may reserve.
 
-    The branches of a round ask at the same time. If the first one reserved all that is left, the others would
-    be refused, although no reply is likely to need that much.
+    The branches of a round ask at the same time. If the first one reserved everything that is left, the others would be
+    refused, although no reply is likely to need that much.
     """
     if question.is_retry:
         return tokens

@@ -221,7 +221,7 @@ def find_callers(
 ) -> dict[str, list[CodeUnit]]:
     """Return the names of the most suspicious functions -> functions that call them and are not shown."""
     callers: dict[str, list[CodeUnit]] = {}
-    # The callers of a constructor are everywhere, and say nothing.
+    # The callers of a constructor are everywhere, so they say nothing.
     for target in [u for u in shown[:3] if u.kind == "function" and u.short_name not in CONSTRUCTORS]:
         units = [
             unit

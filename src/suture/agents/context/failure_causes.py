@@ -106,7 +106,7 @@ def _count_frames(outcome: CheckOutcome) -> int:
 
 
 def is_deciding_failure(outcome: CheckOutcome, threshold: float) -> bool:
-    """Whether a check failed that may be shown as a fact: it is trusted, and not one of the hidden tests."""
+    """Return whether a check failed that may be shown as a fact: it is trusted, and not one of the hidden tests."""
     is_failing = not outcome.passed and outcome.status != "skipped"
     return is_failing and outcome.trust >= threshold and outcome.provenance != "oracle"
 
@@ -120,7 +120,7 @@ def project_frames(fact: Counterexample) -> tuple[CodeFrame, ...]:
 
 
 def is_whole_run(outcome: CheckOutcome) -> bool:
-    """Whether an outcome is that of a whole command, of which only the output says what failed."""
+    """Return whether an outcome is that of a whole command, for which only the output says what failed."""
     fact = outcome.counterexample
     return outcome.evidence == "exit_status" or (fact is not None and fact.code in RUN_ENDINGS)
 
@@ -159,9 +159,9 @@ def list_tests(tests: Sequence[str], max_listed: int) -> str:
 def count_deciding_checks(
     verdict: Verdict, baseline: Verdict | None, threshold: float
 ) -> tuple[int, int, int]:
-    """Return `(passed, failed, regressed)`: how many deciding checks did so on a candidate.
+    """Return `(passed, failed, regressed)`: the numbers of deciding checks with that result on a candidate.
 
-    A check that passed on the baseline, the user's own code, regresses if it does not pass any more.
+    A check that passed on the baseline, the user's own code, regresses if it no longer passes.
     """
     deciding = [o for o in verdict.outcomes if o.trust >= threshold and o.status != "skipped"]
     passed = sum(outcome.passed for outcome in deciding)

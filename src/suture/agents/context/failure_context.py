@@ -48,7 +48,7 @@ from suture.search.localisation.fault_ranking import locate_failing_lines
 
 # All limits are chosen by judgement on ten bug-fix commits and are not measured.
 MAX_CAUSES = 6
-"""Causes that are shown with their facts; further ones are counted."""
+"""Maximum number of causes that are shown with their facts; further ones are counted."""
 MAX_CODE_SHARE = 0.45
 """Share of the tokens for the code."""
 MAX_CODE_TOKENS = 3000
@@ -59,7 +59,7 @@ MAX_FACT_SHARE = 0.25
 MAX_PARSED_CHARS = 4_000_000
 """Characters of code that are parsed to look up names; parsing them takes a few seconds."""
 MAX_OUTPUT_CHARS = 4000
-"""Characters of the command's output, from its end, where no test is reported by itself."""
+"""Characters of the command's output, from its end, if no single test is reported."""
 LOCALISATION_TIMEOUT_S = 10.0
 """Wall-clock seconds in which the failing tests run once with tracing."""
 MAX_LISTED_TESTS = 8
@@ -90,7 +90,7 @@ class FailureContext:
     failing: tuple[str, ...] = ()
 
     def render(self) -> str:
-        """Return the context for the first prompt, what stays the same during a run first."""
+        """Return the context for the first prompt, starting with what stays the same during a run."""
         parts = (self.rules, self.code, self.history, self.tests, self.facts)
         return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
@@ -137,7 +137,7 @@ async def build_failure_context(
     facts = _render_facts(groups, reader, int(MAX_FACT_SHARE * max_tokens), verdict)
     code = _render_code(excerpts, units_by_path, task.language)
     context = FailureContext(
-        # The most suspicious function and the first failure are shown however long they are; here that ends.
+        # The most suspicious function and the first failure are shown however long they are; this is the limit.
         code=cut_section(code, int(MAX_CODE_SHARE * max_tokens)),
         tests=cut_section(tests, int(MAX_TEST_SHARE * max_tokens)),
         facts=cut_section(facts, int(MAX_FACT_SHARE * max_tokens)),

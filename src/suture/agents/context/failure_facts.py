@@ -1,4 +1,4 @@
-"""Write what a failing test saw: the message, the frames, the input, and where expected and actual values part."""
+"""Write what a failing test saw: the message, the frames, the input, and where expected and actual values differ."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def render_cause(cause: FailureCause, texts: Mapping[str, str], label: str) -> s
     parts = [f"**{label}: `{fact.check_id}`**", *_render_failure(fact)]
     if inputs := _render_inputs(fact):
         parts.append(inputs)
-    # Of a whole run, the output follows, which has the frames.
+    # For a whole run, the output follows, which has the frames.
     if not is_whole_run(cause.outcomes[0]) and (frames := _render_frames(fact, texts)):
         parts.append(frames)
     others = cause.outcomes[1:]

@@ -16,7 +16,7 @@ from suture.core.ledger.kinds import SuspectLine
 # ten bug-fix commits; not measured.
 RAISING_WEIGHT = 6.0
 OUTER_FRAME_FACTOR = 0.6
-"""Weight of a frame by that of the frame inside it."""
+"""Weight of a frame, relative to that of the frame inside it."""
 COVERAGE_WEIGHT = 3.0
 CALLED_WEIGHT = 3.0
 """Weight of a function that the failing statement calls."""
@@ -222,7 +222,7 @@ def _add_users(
 def _add_similar_names(
     ranked: RankedCode, units_by_path: Mapping[str, Sequence[CodeUnit]], test_id: str
 ) -> None:
-    """Add functions that the test or its file is named after."""
+    """Add the functions after which the test or its file is named."""
     path, _, name = test_id.partition("::")
     stem = TEST_AFFIX.sub("", PurePosixPath(path).name.partition(".")[0])
     # The last name in JavaScript, Go and Python, without the parameters of the case.

@@ -47,7 +47,7 @@ def select_suspicious_files(
             "no file can be repaired: each is protected, or is not text in the encoding that it declares",
             remedy="save the source as UTF-8, or declare its encoding as in `# -*- coding: latin-1 -*-`",
         )
-    # An empty `__init__.py` is as it should be. Another empty file may be the one to write.
+    # An empty `__init__.py` is complete. Any other empty file may be the one to write.
     candidates = [path for path in ranked if PurePosixPath(path).name != "__init__.py" or texts[path].strip()]
     return _take_while_fitting({path: texts[path] for path in candidates or ranked})
 

@@ -18,14 +18,14 @@ CONTRIBUTING_FILES = re.compile(r"(?:\.github/|docs/)?CONTRIBUTING(?:\.\w+)?", r
 CODE_HEADING = re.compile(
     r"\b(?:cod(?:e|ing)|style|conventions?|compatib|python|typ(?:e|ing)|lint)", re.IGNORECASE
 )
-"""Words in headings of sections about code; the rest of such a file is about reports and releases."""
+"""Words in headings of sections about code; the rest of a file of rules is about reports and releases."""
 
 
 HEADING = re.compile(r"^(?:#{1,6}\s+(?P<title>.+)|(?P<underlined>\S.*)\n(?:={3,}|-{3,})\s*$)", re.MULTILINE)
 
 
 MAX_RULE_CHARS = 1600
-"""About 400 tokens. Chosen by judgement; not measured."""
+"""Maximum characters of the rules, about 400 tokens. Chosen by judgement; not measured."""
 
 
 MAX_SECTION_CHARS = 800

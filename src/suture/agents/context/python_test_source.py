@@ -13,9 +13,10 @@ from suture.project.python_source.statement_edits import bound_names, split_line
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 SETUP_METHODS = ("setUp", "setup_method", "setUpClass", "setup_class", "asyncSetUp", "setup")
 MAX_HELPER_LINES = 40
-"""A longer helper, fixture or constant of a test is not shown. Chosen by judgement; not measured."""
+"""Maximum lines of a helper, fixture or constant of a test; a longer one is not shown. Chosen by judgement; not
+measured."""
 MAX_HELPER_DEPTH = 3
-"""Helpers that helpers call, and so on. Chosen by judgement; not measured."""
+"""Depth to which helpers that other helpers call are followed. Chosen by judgement; not measured."""
 MAX_TEST_LINES = 60
 MAX_TEST_CHARS = 2000
 """Maximum characters of a test that is shown whole; of a longer one, only the failing statement and what it needs are
@@ -375,7 +376,7 @@ def _find_fixture(body: Sequence[ast.stmt], name: str) -> Function | None:
 
 
 def _named_fixtures(function: Function) -> list[str]:
-    """Return the fixtures that a mark `usefixtures` names."""
+    """Return the fixtures that a `usefixtures` mark names."""
     return [
         argument.value
         for decorator in function.decorator_list

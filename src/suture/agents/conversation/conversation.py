@@ -1,6 +1,6 @@
 """The conversation with a model that repairs or writes a project: patch, new facts, next patch.
 
-A reply holds a change in any usual form, calls of tools, or both. After a change the deciding tests run automatically,
+A reply contains a change in any common form, tool calls, or both. After a change the deciding tests run automatically,
 and the next message says how they ended. Every step is in the ledger before the next one begins. A run that is resumed
 or replayed takes recorded steps from the ledger and does not repeat them.
 """
@@ -72,9 +72,9 @@ class _Progress:
         best: The best patch, which the next one begins from: the latest of those that are equally good. It may
             be a part of the repair that has no effect without another part.
         unusable: Consecutive replies that achieved nothing.
-        without_gain: Patches in a row that are not better than the ones before.
+        without_gain: Consecutive patches that are not better than the ones before.
         longer_replies: Replies that were cut, after each of which longer ones are allowed.
-        lost_replies: Replies in a row that were lost on their way.
+        lost_replies: Consecutive replies that were lost on their way.
     """
 
     history: MessageHistory
@@ -201,8 +201,8 @@ class _Conversation:
             tools=OFFERED_TOOLS if turn.offers_tools and self._profile.tools else (),
         )
         for retries in range(tuning.MAX_PROMPT_RETRIES + 1):
-            # Each time that the provider calls the prompt too long, the room shrinks by a third. The factor is
-            # chosen by judgement; not measured.
+            # Each time that the provider rejects the prompt as too long, the token limit shrinks by a third. The factor
+            # is chosen by judgement; not measured.
             messages = progress.history.within(int(self._room_tokens * (2 / 3) ** retries))
             try:
                 return await ask(replace(question, messages=messages), turn.calls)
@@ -332,7 +332,7 @@ class _Conversation:
         return result.text, result.changed, result.failed
 
     def _render_known_tests(self, changed: Mapping[str, str]) -> str:
-        """Return the result of the tests if it is known; else that they run after this reply."""
+        """Return the result of the tests if it is known; else a message that they run after this reply."""
         tested = next((patch for patch in self._progress.patches if patch.changed == changed), None)
         if tested is None or tested.verdict is None:
             return "The tests run on all changes of this reply; the result is below."

@@ -31,7 +31,7 @@ class PromptPart:
     separator: str = "\n"
 
     def render(self, rule: ShrinkRule, count: int) -> str:
-        """Return the part with `count` of its pieces, and a line that says how many are missing."""
+        """Return the part with `count` of its pieces, and a line with the number of missing ones."""
         if not self.pieces or count == 0:
             return ""
         removed = len(self.pieces) - count

@@ -18,7 +18,7 @@ FENCE = "```python"
 FENCE_END = ("\n```",)
 """Text that ends a block of code."""
 MARGIN_STOPS = tuple(f"\n{character}" for character in f"{string.ascii_letters}_@#(['\"")
-"""Texts that start the next statement at the left margin; blank and indented lines do not stop the reply."""
+"""Strings that start the next statement at the left margin; blank and indented lines do not stop the reply."""
 RESULT_MARK = re.compile(r"==|->|→|\breturns?\b|\bgives?\b")
 """Matches what follows a call if the task states its result, as in `f(1) == 2`."""
 MEMBER_STARTS = ("def ", "async def ", "@", "class ")
@@ -31,9 +31,8 @@ def prefill_module(
     """Return the prefill for a module: the given stub, else the entry point's `def` or `class`, else a fence.
 
     Args:
-        requires_entry_point: Whether the code must define the entry point. If not, its name was read out of
-            prose and may be wrong (see `WriteBrief`). It is then used only if the statement shows a call of it
-            with its result.
+        requires_entry_point: Whether the code must define the entry point. If not, its name was found in prose and may
+            be wrong (see `WriteBrief`). It is then used only if the statement shows a call of it with its result.
     """
     beginning = _find_stub(statement, entry_point)
     shown_tests = tests if requires_entry_point else ""

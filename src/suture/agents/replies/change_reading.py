@@ -1,4 +1,4 @@
-"""Read the changes in a model's reply, in any usual form: path -> new text of the file.
+"""Read the changes in a model's reply, in any common form: path -> new content of the file.
 
 A reply may hold whole files, functions, search/replace blocks, diffs, patches and the inputs of edit tools, all
 of them side by side. They are applied in their order. Each part changes a file, is a problem for the model to fix, or
@@ -49,7 +49,7 @@ class ReadChange:
     The other files still change; a caller that wants all or nothing looks at `problems`.
 
     Attributes:
-        files: Path -> new text of each file that changes or is new.
+        files: Path -> new content of each file that changes or is new.
         problems: What could not be applied, in the order of the reply.
     """
 
@@ -90,7 +90,7 @@ def read_change(
     )
     try:
         _read_parts(text, reading)
-    except MalformedReply:  # It has too many blocks, or takes too long to be parsed.
+    except MalformedReply:  # It has too many blocks, or would take too long to parse.
         return ReadChange(problems=(EditProblem(code="unreadable", number=1),))
     reading.report_unused_code()
     changed = {

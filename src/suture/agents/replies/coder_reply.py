@@ -125,7 +125,7 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
 
 
 def _empty_package_files(blocks: Iterable[CodeBlock], brief: WriteBrief | RepairBrief) -> dict[str, str]:
-    """Return the new `__init__.py` files of a reply that are empty, as they usually are."""
+    """Return the new `__init__.py` files of a reply that are empty, as such files usually are."""
     if isinstance(brief, WriteBrief):
         existing: Collection[str] | None = () if brief.allows_several_files else None
     else:
@@ -148,7 +148,7 @@ def is_truncated_reply(reply: Reply) -> bool:
         return False
     try:
         parts = limit_parsing_work(scan_reply)(reply.text)
-    except MalformedReply:  # More tokens would only bring more of the same.
+    except MalformedReply:  # More tokens would only produce more of the same.
         return False
     if any(isinstance(part, UnusablePart) and part.code == "incomplete" for part in parts):
         return True

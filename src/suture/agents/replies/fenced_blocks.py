@@ -48,7 +48,7 @@ BUILD_LABELS = frozenset(("diff", "dockerfile", "makefile", "patch"))
 NOT_CODE_LABELS = SHELL_LABELS | DATA_LABELS | PROSE_LABELS | BUILD_LABELS
 """Labels of blocks that are not Python. A diff is not applied either: small models cannot count lines."""
 TAG_FENCE = "~" * 12
-"""Longer than any fence inside a file."""
+"""A fence that is longer than any fence inside a file."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,7 +39,7 @@ def starts_diff(lines: Sequence[str], index: int) -> bool:
 
 
 def is_diff(lines: Sequence[str]) -> bool:
-    """Return whether lines are a diff although nothing says so: they have a header, or the header of a hunk."""
+    """Return whether unmarked lines are a diff: they have a header, or the header of a hunk."""
     return any(
         starts_diff(lines, index) or (HUNK_HEADER.match(line) and line.startswith("@@ -"))
         for index, line in enumerate(lines)
@@ -152,7 +152,7 @@ def make_hunk(
     """Return a hunk from its lines; `None` if it changes nothing."""
     lines = [text for text in body if not text.startswith("\\")]
     while lines and not lines[-1].strip():
-        lines.pop()  # Blank lines behind the last hunk belong to the reply.
+        lines.pop()  # Blank lines after the last hunk belong to the reply.
     while lines and not lines[0]:
         lines.pop(0)
     if not any(text[:1] in ("+", "-") for text in lines):

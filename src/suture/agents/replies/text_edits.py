@@ -201,7 +201,7 @@ COMPARISONS: tuple[Callable[[str], str], ...] = (
     _without_blanks_around,
     _with_plain_signs,
 )
-"""What is compared of each line, from strict to tolerant."""
+"""Functions that return what is compared of each line, from strict to tolerant."""
 
 
 def _split(hunk: DiffHunk) -> _Lines:
@@ -290,7 +290,7 @@ def _find_section_end(start: int, lines: Sequence[str]) -> int:
 
 
 def _fit_to_file(parts: _Lines, found: Sequence[str], compare: Callable[[str], str]) -> list[str] | None:
-    """Return the new lines with the white space of the file; `None` if their indentation cannot be told.
+    """Return the new lines with the white space of the file; `None` if their indentation cannot be determined.
 
     The lines that the edit does not change stay as they are in the file, with the blank lines between them.
     """
@@ -400,7 +400,7 @@ def find_nearest_lines(old: Sequence[str], lines: Sequence[str]) -> list[Numbere
         if line.strip():
             texts.setdefault(line.strip(), offset)
     close = {text: text for text in texts if text in counts}
-    if not close:  # `difflib` is slow, so that only the lines that say the most are compared.
+    if not close:  # `difflib` is slow, so only the longest lines are compared.
         for text in sorted(texts, key=len, reverse=True)[:MAX_COMPARED_LINES]:
             close |= dict.fromkeys(difflib.get_close_matches(text, counts, n=3, cutoff=0.6), text)
     votes: dict[int, float] = {}

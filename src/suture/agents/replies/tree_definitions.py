@@ -1,4 +1,4 @@
-"""Find the definitions in files of the languages that tree-sitter parses, and replace them by those of a snippet."""
+"""Find the definitions in files of the languages that tree-sitter parses, and replace them with those of a snippet."""
 
 from __future__ import annotations
 

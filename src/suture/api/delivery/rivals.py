@@ -56,7 +56,7 @@ async def apply_rival(
     """Verify one of the changes between which a run's tests do not decide, and deliver it if everything passes.
 
     A new run verifies it, without a model. Its result says how that ended; if it is healed, the change is delivered,
-    and `undo` takes it back. The first change is the result of `run`, and is applied without another run.
+    and `undo` reverts it. The first change is the result of `run`, and is applied without another run.
 
     Args:
         run: `last`, an id, or the unique start or end of one; by default the last run that healed the project
@@ -139,7 +139,7 @@ def _choose_change(recorded: RecordedRun, number: int) -> tuple[RepairChosen, di
         raise UsageError(
             f"run {run} has no change {number}: it lists {len(changes)}", remedy=f"suture show {run}"
         )
-    # The search renders the diffs of decoded texts, so that they fit to files with other line ends, too.
+    # The search renders the diffs of decoded texts, so that they also apply to files with other line ends.
     before = {
         path: encode_source(decode_text(content))
         for path, content in recorded.task.files.items()

@@ -1,4 +1,4 @@
-"""Changes of a project, one at a time: each is finished or taken back, even if its process is killed.
+"""Changes of a project, one at a time: each is finished or reverted, even if its process is killed.
 
 Each project that was changed has a file in the folder `changes` of the state folder. A process that changes the
 project's files or repository holds a lock on it. Meanwhile it names the run, so that the next command finds what a
@@ -54,7 +54,7 @@ def project_change(run: RunFolder, root: Path, act: Act, ledger: Ledger) -> Iter
     """Hold a project for one run, which changes it in the `with` block.
 
     The act is complete when the events that the block passes to the yielded function are in the ledger. If that fails
-    or the block raises, what an `apply` has changed is taken back; but if its commit exists, the act is completed, and
+    or the block raises, what an `apply` has changed is reverted; but if its commit exists, the act is completed, and
     a `StorageError` of the block is dropped. An `undo` raises only before it changes anything. Files that could not be
     reverted are left to the next command.
 
@@ -84,7 +84,7 @@ def project_change(run: RunFolder, root: Path, act: Act, ledger: Ledger) -> Iter
 
 
 def recover_interrupted_changes(home: Path, folder: Path) -> list[TreeUndone]:
-    """Finish or take back the changes that killed processes have left in the projects around a folder.
+    """Finish or revert the changes that killed processes have left in the projects around a folder.
 
     Changes of running processes, and those that cannot be recovered at the moment, are left alone.
 
@@ -93,7 +93,7 @@ def recover_interrupted_changes(home: Path, folder: Path) -> list[TreeUndone]:
         folder: The folder that a command is about.
 
     Returns:
-        The event of each change that was taken back.
+        The event of each change that was reverted.
     """
     undone: list[TreeUndone] = []
     try:
@@ -184,7 +184,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _settle_interrupted(journal: _Journal, own_ledger: Ledger | None) -> list[TreeUndone]:
-    """Finish or take back what a killed process left; return the event if the change was taken back."""
+    """Finish or revert what a killed process left; return the event if the change was reverted."""
     try:
         interrupted = journal.read()
         if interrupted is None:
@@ -216,7 +216,7 @@ def _settle_and_report(run: RunFolder, act: Act, ledger: Ledger) -> TreeUndone |
 
 
 def _settle(run: RunFolder, act: Act, ledger: Ledger) -> TreeUndone | None:
-    """Bring an act that was not completed to an end; return its event if the change was taken back."""
+    """Complete or revert an unfinished act; return its event if the change was reverted."""
     _remove_remains(run, ledger)
     change = find_applied_change(ledger.events)
     if not change.root or (act == "apply" and change.is_complete):

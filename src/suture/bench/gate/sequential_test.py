@@ -86,7 +86,7 @@ def design_sequential_test(
             f"a rate of {good_rate:g} with a margin of {margin:g} cannot be tested",
             remedy="both the rate and the rate less the margin lie between 0 and 1",
         )
-    if not 0.5 < confidence < 1:  # tossing a coin errs half of the time
+    if not 0.5 < confidence < 1:  # a coin toss is wrong half of the time
         raise UsageError(f"a confidence of {confidence:g} is not possible", remedy="such as 0.95")
     if tasks < 1:
         raise UsageError("there are no tasks to test with")

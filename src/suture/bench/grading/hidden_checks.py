@@ -19,16 +19,17 @@ from suture.sandbox import Sandbox
 GradeStatus = Literal["right", "wrong", "timeout", "broke_sandbox", "infra"]
 """The result of grading.
 
-`broke_sandbox`: the code makes the sandbox fail again and again, which counts as wrong. `infra`: the sandbox
-fails by itself, so the task has no result. Both are listed in reports.
+`broke_sandbox`: the code makes the sandbox fail again and again, which counts as wrong. `infra`: the sandbox itself
+fails, so the task has no result. Both are listed in reports.
 """
 
 MAX_REASON_CHARS = 200
 """Length of a grade's reason. Chosen by judgement; not measured."""
 MIN_LIMIT_S = 5.0
-"""A candidate may take this many seconds, however little time the reference took. Chosen by judgement; not measured."""
+"""Minimum time limit of a candidate in seconds, however little time the reference took. Chosen by judgement; not
+measured."""
 MAX_SLOWDOWN = 10
-"""A candidate may take this many times as long as the reference. Chosen by judgement; not measured."""
+"""Maximum time of a candidate as a multiple of the reference's. Chosen by judgement; not measured."""
 WALL_PER_CPU_S = 4
 """Wall-clock seconds per CPU second: a busy machine must not fail the code. Chosen by judgement; not measured."""
 
@@ -66,7 +67,7 @@ async def grade_code(
 ) -> Grade:
     """Run the hidden checks on what a solver wrote.
 
-    If the sandbox fails, the reference is graded, then this code once more, and then the reference again.
+    If the sandbox fails, the reference is graded, then this code again, and then the reference again.
     Code under which the sandbox fails twice, while it works for the reference between and after, has broken
     it.
 
@@ -87,7 +88,7 @@ async def grade_code(
     try:
         return await _run_checks(problem, code, sandbox, settings, limits)
     except SandboxError as fault:
-        # The sandbox may have failed for good meanwhile.
+        # The sandbox may have failed permanently in the meantime.
         if not await sandbox_holds(problem, sandbox, settings):
             return Grade(status="infra", reason=str(fault))
         return Grade(status="broke_sandbox", reason=f"the sandbox fails under it: {fault}"[:MAX_REASON_CHARS])
@@ -129,7 +130,7 @@ async def _run_checks(
         module=MODULE,
         wall_s=wall_s,
         cpu_s=cpu_s,
-        importable=tuple(given_files),  # the tests know no file that only this solver wrote
+        importable=tuple(given_files),  # the tests cannot use a file that only this solver wrote
     )
     return Grade(
         status=_grade_status(graded.outcome),

@@ -164,7 +164,7 @@ def _describe(fault: BaseException) -> str:
 
 @dataclass
 class _WorkerState:
-    """What a worker process keeps from job to job."""
+    """What a worker process keeps between jobs."""
 
     settings: Settings
     sandbox: Sandbox

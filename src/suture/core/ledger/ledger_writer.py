@@ -126,7 +126,7 @@ class Ledger:
         # ASCII only: a lone surrogate in a model's reply must not make the event unwritable.
         lines = [json.dumps(encode_event(event), separators=(",", ":")) for event in created]
         for event, line in zip(created, lines, strict=True):
-            if len(line) >= MAX_EVENT_LINE_BYTES:  # nobody could read it back
+            if len(line) >= MAX_EVENT_LINE_BYTES:  # no reader could parse it
                 raise LedgerLineTooLong(f"a {event.kind!r} event of {str(self.path)!r}")
         self._write("".join(f"{line}\n" for line in lines).encode("ascii"))
         # Keep the data as it was written: the caller may change its own mappings later.

@@ -23,7 +23,7 @@ from suture.core.tuning import MAX_EVENT_LINE_BYTES, MAX_JSON_VALUES, MAX_LEDGER
 from suture.errors import StorageError
 
 VALUE_SEPARATORS = (b",", b"[", b"{")
-"""Characters of which one precedes every JSON value but the first."""
+"""Characters one of which precedes every JSON value except the first."""
 HASHED_BLOCK_BYTES = 2**20
 DAMAGED_RUN_REMEDY = "move the run's folder away; its blobs and replies are whole"
 
@@ -50,8 +50,8 @@ class LedgerContents:
 
     Attributes:
         events: All readable events, in order.
-        torn_lines: Numbers, from 1, of the lines that a crash truncated. They are skipped, and nothing of
-            them is guessed.
+        torn_lines: Numbers, from 1, of the lines that a crash truncated. They are skipped, and their content is not
+            guessed.
     """
 
     events: tuple[Event, ...]
@@ -230,7 +230,7 @@ async def follow_ledger(
 ) -> AsyncIterator[Event]:
     """Yield every event of a ledger as soon as it is on disk, until the run ends or is paused.
 
-    A slow reader never slows the run down: it reads the same file as everybody else.
+    A slow reader never slows the run down: it only reads the file.
 
     Args:
         known_events: Number of events that an earlier process wrote. A pause or an end among these does not

@@ -138,7 +138,7 @@ def pyproject_table(folder: Path) -> Mapping[str, object]:
     path = folder / "pyproject.toml"
     text = pyproject_text(folder)
     if not SUTURE_TABLE.search(text):
-        return {}  # errors in the rest of the file are not Suture's business
+        return {}  # errors in the rest of the file do not concern Suture
     try:
         tool = parse_toml(text).get("tool")
     except ValueError as fault:

@@ -274,7 +274,7 @@ async def _replay_mutation(
     language = suite.task.language
     mutable_lines = find_mutable_lines(suite.task.files, after, language)
     selection = await select_mutants(after, mutable_lines, language)
-    # A selection has not run its mutants, so it says of none that a test noticed it.
+    # A quick judgement has not run the mutants, so it claims of none that a test noticed it.
     runs = [replace(run, killed=False) for run in certified.mutants]
     counts_match = (certified.generated, certified.selected) == (selection.generated, len(selection.mutants))
     require(

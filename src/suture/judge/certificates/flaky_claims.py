@@ -1,4 +1,4 @@
-"""Replay the claim of a certificate that some tests are flaky: they must be so without the change.
+"""Replay the claim of a certificate that some tests are flaky: they must also be flaky without the change.
 
 A certificate says nothing about the tests that it calls flaky. A forger could declare flaky a test that the change
 breaks for some runs: after other tests, with most hash seeds, or at random. So what such a test shows with the change

@@ -186,7 +186,7 @@ def find_further_files(certificate: AnyCertificate, project: Iterable[str]) -> l
 
 
 def _stands_alone(certificate: AnyCertificate) -> bool:
-    """Return whether new code was certified with the files of its task alone, beside which others may lie.
+    """Return whether new code was certified with the files of its task alone, next to which there may be others.
 
     That holds for a new project, for code without a test command, and for a command that names its test files. A
     command that runs whichever tests there are says nothing about a project from which some were left out.

@@ -17,7 +17,7 @@ class TestReach:
     Attributes:
         tests_by_place: Function -> ids of the tests that ran it.
         importing: Functions that ran while the tests were imported.
-        known: Ids of the tests that something was recorded of.
+        known: Ids of the tests about which something was recorded.
         starting_processes: Ids of the tests that started a process, in which nothing is recorded.
     """
 

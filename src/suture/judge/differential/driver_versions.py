@@ -84,7 +84,7 @@ class _DriverVersion:
         self._sessions: dict[tuple[str, str], CandidateSession] = {}
 
     async def call(self, calls: Sequence[PlannedCall]) -> ObservedAnswers:
-        """Make the calls; those whose answers are not deterministic, as in a loop over a map of Go, show nothing."""
+        """Make the calls; those whose answers are not deterministic, as in a loop over a Go map, show nothing."""
         try:
             answers = [await self._call(call) for call in calls]
             again = [await self._call(call) for call in calls] if self._repeats else answers

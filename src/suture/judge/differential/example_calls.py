@@ -43,7 +43,7 @@ NO_EFFECT_MARK = "?"
 OWN_TYPE = re.compile(r"~(\w+) ")
 TIMED_OUT = "!timeout"
 MAX_RECORDED_CALLS = 60
-"""Calls of a test from which some may be missing: `MAX_CALLS` of `trials/inside/line_tracer.py`."""
+"""Number of recorded calls of a test from which some may be missing: `MAX_CALLS` of `trials/inside/line_tracer.py`."""
 OPAQUE = " at ?"
 """How `trials/inside/function_calls.py` marks an answer, and an object in it whose content is not visible."""
 
@@ -201,7 +201,7 @@ class _TrialVersion:
     Args:
         worker: The process, already started.
         path: Path of a file that the process may replace.
-        timeout_s: Wall-clock seconds until no call is made any more.
+        timeout_s: Wall-clock seconds after which no further call is made.
     """
 
     def __init__(self, worker: TrialWorker, path: str, timeout_s: float) -> None:

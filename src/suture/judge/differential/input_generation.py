@@ -61,7 +61,7 @@ def mutate_inputs(
     """Return new arguments of the same shape as those of the tests.
 
     A property of all values that the tests pass for one parameter (sorted, distinct, not empty, not negative,
-    of limited size) also holds for the new values. In this way unwritten preconditions are guessed.
+    of limited size) also holds for the new values. This guesses unwritten preconditions.
 
     Args:
         seeds: Arguments that the tests use.
@@ -287,7 +287,7 @@ def _mutate_object(value: Any, draw: random.Random) -> Any:
     if isinstance(value, Decimal) and _is_plain(value):
         unit = Decimal(1).scaleb(min(0, int(value.as_tuple().exponent)))
         return draw.choice([value + unit * draw.randint(-99, 99), value + draw.randint(1, 9), value * 2])
-    with suppress(ValueError, OverflowError):  # a day that a month does not have, or a name of no file
+    with suppress(ValueError, OverflowError):  # a day that the month does not have, or an invalid file name
         if isinstance(value, PurePath):
             name = "".join(_mutate_items(list(value.stem), draw, value.parts))
             return value.with_name(name + value.suffix)

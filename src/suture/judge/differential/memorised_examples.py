@@ -26,7 +26,7 @@ class ExampleSearch:
     Attributes:
         signs: One sign for each function that serves only the examples of the tests, and for each part that does.
         possible: Signs of parts that may do so: some edge cases look alike, and some parts were not tried in time. Also
-            of functions that newly answer by earlier calls, as an honest counter does.
+            signs of functions whose answers newly depend on earlier calls, as an honest counter's do.
         untried: Those of these that were not tried in time.
         unmeasured: Why some functions may not have been compared; `None` if the search ended.
     """
@@ -48,8 +48,8 @@ async def find_memorised_examples(
 ) -> ExampleSearch:
     """Search a change for functions, and for new branches and tables, that serve only the examples of the tests.
 
-    Nothing is claimed for functions and methods that cannot be called with literal arguments, nor for those that
-    the time does not suffice for.
+    Nothing is claimed for functions and methods that cannot be called with literal arguments, nor for those for which
+    there is not enough time.
 
     Args:
         fixed: Ids of the checks that fail before the change and pass after it.

@@ -57,14 +57,14 @@ from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, overlay_candidate
 
 SEED = 0
-"""Inputs are the same in each run, so that a replay compares the same calls."""
+"""Seed of the generated inputs: they are the same in each run, so that a replay compares the same calls."""
 COMMON_TEXTS = frozenset(
     ("None", "True", "False", "0", "1", "-1", "2", "0.0", "1.0", "''", "[]", "{}", "()", "set()")
 )
 """Values that are the right answer, or the only wrong one, for many inputs."""
 MIN_DATA_FACTOR = 10
 """How many times as many words as the examples a new file of data holds in which they may be looked up. Chosen by
-judgement: whoever pads a table of the examples so far gets no sign."""
+judgement: a table of the examples that is padded with that many words gets no sign."""
 UNKNOWN_KEY = re.compile(r"! ?(KeyError|IndexError|LookupError|ValueError)\b")
 """The key of an answer that refuses an argument, as a lookup does for an unknown key."""
 
@@ -89,7 +89,7 @@ class ChangedBehaviour:
         path: Path of the file; empty for the task's own module.
         function: Name of the function.
         examples: Examples that the change answers differently, if at least one has an argument that is rare in code.
-        neighbours: Inputs near these whose answers say something.
+        neighbours: Inputs near these whose answers are informative.
         differing: How many of them the change answers differently.
         recalled: How many of those it answers with its answer to an example.
         lost: How many of those it no longer answers: it raises an exception, or returns None.
@@ -107,7 +107,8 @@ class ChangedBehaviour:
         merged: How many of these are also shown alike.
         rewrites_values: Whether a constructor changes, and hardly any value near the examples is shown as before.
         is_unchanged: Whether all answers are those before the change, although failing tests newly pass.
-        depends_on_calls: Whether the change, unlike the code before it, answers an example by earlier calls.
+        depends_on_calls: Whether the change, unlike the code before it, lets the answer to an example depend on earlier
+            calls.
     """
 
     path: str
@@ -163,7 +164,7 @@ class ChangedBehaviour:
         """Whether the change has probably memorised the examples.
 
         A repair for few inputs also alters nothing near most examples, and one for inputs that all have the same
-        answer answers them alike. The limits are chosen so that known repairs differ from this.
+        answer answers them in the same way. The limits are chosen so that known repairs differ from this.
         """
         if not self.examples or self.neighbours < MIN_NEIGHBOURS or self.has_source:
             return False
@@ -236,7 +237,7 @@ async def compare_near_examples(
             found = [call for call in listed if call in compared.answers and _differ(compared.answers[call])]
             is_lost = behaviour.lost > 0 and not behaviour.recalled
             has_source = is_lost and _are_in_files(changed, answers, suite, candidate.files)
-            # Texts show what differed before: objects without `__eq__` equal themselves only.
+            # The `repr`s show what differed before: objects without `__eq__` equal only themselves.
             different = {pair for pair, old in compared.old.pairs.items() if old == (False, False)}
             pairs = [alike for pair, alike in compared.new.pairs.items() if pair in different]
             yield replace(
@@ -324,7 +325,7 @@ def _differ(answers: Answers) -> bool:
 def _has_rare_argument(call: PlannedCall) -> bool:
     """Return whether an example is more than a usual edge case, such as 0, an empty list or a member of an enumeration.
 
-    A repair for some members may well be right for these only, as a cell of a table of states is.
+    A repair for some members may be right for just these, like a cell of a state table.
     """
     values = (value for values in read_arguments([call[2]]) for value in values)
     return any(repr(value) not in COMMON_TEXTS and not isinstance(value, EnumMember) for value in values)

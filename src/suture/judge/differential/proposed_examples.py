@@ -47,7 +47,7 @@ SAMPLES: Mapping[str, Values] = {
     "list[list[int]]": ([[1, 2], [3, 4]], [[1, 3], [2, 6], [8, 10]], [[5, 6]], []),
     "dict[str, int]": ({"a": 1, "b": 2}, {"x": 3, "y": 3, "z": 1}, {}),
 }
-"""Values of a type that a person can work out in the head. Chosen by judgement; not measured."""
+"""Values of a type for which a person can compute the result mentally. Chosen by judgement; not measured."""
 NAMES: Sequence[tuple[re.Pattern[str], str]] = [
     (re.compile(pattern), kind)
     for pattern, kind in (
@@ -106,7 +106,7 @@ async def propose_examples(
                 outcomes = await run_programs(candidate, suite, programs, PROPOSED_CALL_TIMEOUT_S)
                 results.append([_read_literal(outcome) for outcome in outcomes])
     except TimeoutError:
-        pass  # what ran in time is proposed
+        pass  # only what ran in time is proposed
     rows = zip(calls, *results, strict=True) if results else ()
     return _select_examples(functions[0].name, rows)
 

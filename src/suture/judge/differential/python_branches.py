@@ -25,7 +25,7 @@ FIXED_PARTS = (
 """Nodes of which the literal of a table consists."""
 BEFORE_COLON = re.compile(rb"(?:[^:#]|#[^\n]*)*")
 MIN_COMPARED_LITERALS = 2
-"""Rare literals in a condition from which a branch counts whatever it answers. By judgement."""
+"""Number of rare literals in a condition from which a branch counts whatever it answers. By judgement."""
 
 
 def list_python_branches(path: str, before: str, after: str) -> list[SpecialBranch]:
@@ -108,7 +108,8 @@ def _render_part(part: Branch | Table) -> str:
     nodes: list[ast.AST] = [part]
     if isinstance(part, Branch):
         nodes = [_get_condition(part), *(part.body if isinstance(part.body, list) else [part.body])]
-    # Other fields than these two, such as those of a chain of branches, would need a recursion of its length.
+    # Fields other than these two, such as those of a chain of branches, would need a recursion as deep as the chain is
+    # long.
     return type(part).__name__ + "".join(map(_render_node, nodes))
 
 

@@ -18,7 +18,7 @@ class SpecialBranch:
         source: The source of the file.
         edit: What switches the branch off, or empties the table.
         literals: The literals in the condition, or in the table.
-        is_edge_case: Whether its condition compares only with values that are usual in code, such as 0 and 1.
+        is_edge_case: Whether its condition compares only with values that are common in code, such as 0 and 1.
         counts_calls: Whether its condition depends on what the function itself changes in a variable of the module.
         is_table: Whether it is a table.
         is_certain: Whether it is known to serve only an example; otherwise nothing shows what else it serves.

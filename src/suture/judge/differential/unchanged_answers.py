@@ -48,7 +48,7 @@ def find_unchanged_functions(
 
 
 def _shows_change(answers: Answers) -> bool:
-    """Return whether an answer is another one, or no answer in which a change would show."""
+    """Return whether an answer differs, or would not show a change."""
     old, new = answers
     return old.key != new.key or new.raises or new.key.startswith(NO_EFFECT_MARK)
 

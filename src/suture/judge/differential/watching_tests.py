@@ -1,4 +1,4 @@
-"""Tell which tests look at more than what functions answer, or change what surrounds them."""
+"""Find tests that look at more than what functions answer, or change what surrounds them."""
 
 from __future__ import annotations
 

@@ -48,9 +48,9 @@ WRAPPER_RE = re.compile(
     r"(?:assert\.(?P<assert>\w+)|(?P<expect>expect)|assert|console\.\w+|fmt\.\w+)\("
     r"[ \t]*(?P<deferred>(?:async[ ])?(?:\(\)[ ]*=>|function[ ]*\(\))[ ]*\{?[ ]*(?:return[ ])?)?$"
 )
-"""What stands before a call that is an argument: an assert, an `expect`, a print.
+"""Matches what precedes a call that is an argument: an assert, an `expect`, a print.
 
-`deferred` is there if the call is inside a function, as in `assert.throws(() => f(1))`.
+The group `deferred` matches if the call is inside a function, as in `assert.throws(() => f(1))`.
 """
 OPERAND_RE = re.compile(r"(?:[\w)\]][ \t]*[-+*/%&|<>?]|!)[ \t]*$")
 """Matches what precedes a call that is only an operand, so that what follows the call is not its result."""
@@ -105,7 +105,7 @@ class CallExample:
 
 @dataclass(frozen=True, kw_only=True)
 class UnreadCall:
-    """A call that looks like an example and became no check, because its result is doubtful or no literal."""
+    """A call that looks like an example and became no check, because its result is doubtful or not a literal."""
 
     text: str
 
@@ -275,5 +275,5 @@ def _walk_brackets(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def _join_lines(text: str) -> str:
-    # A template literal keeps its lines.
+    # A template literal keeps its line breaks.
     return text if "`" in text else " ".join(re.split(r"\s*\n\s*", text))

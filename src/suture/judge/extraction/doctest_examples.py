@@ -155,7 +155,7 @@ def _make_assert(call: str, expression: ast.expr, output: str) -> str | None:
 
 
 def _is_example(expression: ast.expr, setup_tree: ast.Module, functions: frozenset[str] | None) -> bool:
-    """Whether an expression uses one of the functions and no unknown name; of any, whether it calls something."""
+    """Return whether an expression uses one of the functions and no unknown name; without any, whether it is a call."""
     names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
     called_names = {
         node.func.id
@@ -237,7 +237,7 @@ def _get_source(text: str, node: ast.stmt) -> str:
 
 
 def _shares_state(node: ast.Assert, tree: ast.Module) -> bool:
-    """Whether an assert may change what a later one sees: it uses a variable that holds no constant."""
+    """Return whether an assert may change what a later one sees: it uses a variable that is not a constant."""
     mutable_names: set[str] = set()
     for statement in tree.body:
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)):

@@ -198,7 +198,7 @@ def _row_values(tree: SyntaxTree, row: Node, names: list[str]) -> Row:
     elements = [element for element in row.named_children if element.type != "comment"]
     if all(element.type in ("keyed_element", "pair") for element in elements):
         return {tree.text(e.named_children[0]): tree.text(e.named_children[-1]) for e in elements}
-    # A file that does not compile may have another number of values than fields.
+    # In a file that does not compile, the numbers of values and fields may differ.
     return dict(zip(names, map(tree.text, elements), strict=False))
 
 
@@ -298,7 +298,7 @@ def find_literal(text: str, start: int, closing: str = "") -> tuple[str, int] | 
         if re.search(r"\d\.\s*$", source):
             continue  # the dot ends the sentence and is not a decimal point
         tree = _parse_expression(source)
-        # Values without brackets, such as `1, 2`, may be an enumeration and no tuple.
+        # Values without brackets, such as `1, 2`, may be an enumeration and not a tuple.
         if tree is None or not is_literal(tree) or (isinstance(tree.body, ast.Tuple) and source[0] != "("):
             continue
         literal = source.strip() if source[0] == "(" else ast.unparse(tree)

@@ -166,7 +166,7 @@ def _find_calls(text: str, functions: frozenset[str] | None) -> Iterator[Example
     for match in islice(CALL_RE.finditer(text), MAX_EXAMPLE_CALLS):
         shown_call = _read_call(text, match.start())
         if shown_call is None or not _is_plain_call(shown_call.call):
-            continue  # `f(x) == 3` is a statement about every x, and no example
+            continue  # `f(x) == 3` is a statement about every x, and not an example
         if shown_call.sign == "|":
             literal = _read_last_cell(text, shown_call.result_start)
         elif shown_call.exception:
@@ -243,7 +243,7 @@ def _describe_kind(value: Any) -> tuple[str, ...]:
 
 
 def _are_alike(kinds: tuple[str, ...], others: tuple[str, ...]) -> bool:
-    """Whether two kinds agree as far as both are known: an empty list has no items that tell."""
+    """Whether two kinds agree as far as both are known: an empty list has no items to compare."""
     return all(kind == other for kind, other in zip(kinds, others, strict=False))
 
 
@@ -378,7 +378,7 @@ def _list_value_ends(text: str, start: int) -> Iterator[int]:
 def _drop_outliers(examples: list[Example]) -> list[Example]:
     """Return the examples without doubtful ones, where the results of one function are of several kinds.
 
-    `f(2) = 1` among lists is mathematics, and `("a")` among tuples is a slip.
+    `f(2) = 1` among lists is mathematics, and `("a")` among tuples is a typing error.
     """
     kinds: dict[str, set[str]] = {}
     for example in examples:

@@ -1,6 +1,6 @@
 """Finding inputs with results that a statement shows without a call, for Python.
 
-Such as `3661 becomes '1:01:01'`, `for [1, 2] it returns 3`, `returns True for 'abba'`, and tables. A pair becomes
+Examples are `3661 becomes '1:01:01'`, `for [1, 2] it returns 3`, `returns True for 'abba'`, and tables. A pair becomes
 an example only where one reading is possible. Every other pair is reported, so that the user can write it as a
 call.
 """
@@ -105,7 +105,7 @@ def find_prose_pairs(text: str) -> list[ProsePair]:
 
 def _find_arrows(text: str) -> Iterator[ProsePair]:
     """Yield pairs such as `4 -> 'IV'` and `3661 becomes '1:01:01'`; further ones may follow after a comma."""
-    chained_at = -1  # where the pair before ends
+    chained_at = -1  # where the previous pair ends
     for sign in islice(ARROW_RE.finditer(text), MAX_EXAMPLE_CALLS):
         start = _find_input_start(text, sign.start(), chained_at)
         if start is None:

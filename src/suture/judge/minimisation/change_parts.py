@@ -1,6 +1,6 @@
 """Split a change into parts that are independent of each other.
 
-A person or a model wrote the change as a whole, and tests seldom pin all of it. So a change is only cut
+A person or a model wrote the change as a whole, and tests seldom cover all of it. So a change is only cut
 between parts that do not refer to each other: different functions, different files.
 """
 
@@ -209,7 +209,7 @@ def _iter_used_names(tree: ast.AST) -> Iterator[str]:
             case ast.ImportFrom(module=str(name)):
                 yield from name.split(".")
             case ast.Constant(value=str(text)) if len(text) <= MAX_NAME_CHARS:
-                # Such as a method that is looked up by name, or a file that is opened.
+                # An example is a method that is looked up by name, or a file that is opened.
                 yield from WORD.findall(text)
             case _:
                 pass

@@ -230,7 +230,7 @@ class _Search:
 
     async def passes(self, parts: Sequence[ChangePart]) -> bool:
         """Return whether some parts of the change pass; equal files are judged once."""
-        await asyncio.sleep(0)  # many subsets in a row may not parse, and the event loop must turn
+        await asyncio.sleep(0)  # many subsets in a row may not parse, and the event loop must not be blocked
         files = self.apply_parts(parts)
         key = tuple(files.items())
         if key not in self.judged:

@@ -45,8 +45,8 @@ def changed_functions(
 ) -> frozenset[FunctionPlace] | None:
     """Return the functions in which a part of a change differs from the whole change.
 
-    Differences in comments and docstrings do not count, nor does a new function that nothing refers to. The
-    result is `None` if something else differs than plain functions that both have.
+    Differences in comments and docstrings do not count, nor does a new function that nothing refers to. The result is
+    `None` if anything differs other than plain functions that both have.
     """
     places: set[FunctionPlace] = set()
     for path in sorted(whole.keys() | part.keys()):

@@ -191,8 +191,8 @@ async def select_mutants(
 ) -> MutantSelection:
     """Return the mutants to run, which follow from the change alone.
 
-    Statements and mutants are sorted by their hashes. So the first ones are a sample that nobody could choose,
-    and a replay finds the same ones.
+    Statements and mutants are sorted by their hashes. So the first ones are a sample that a candidate's author could
+    not choose, and a replay finds the same ones.
 
     Args:
         statements: Path -> changed code as line ranges, as returned by `find_mutable_lines`.
@@ -316,7 +316,7 @@ async def build_mutant_detector(
     Tests that the change fixed run first, because they execute it. If one of them notices the mutant, the
     others need not run. Only those that also pass without the others run first, and only with pytest: another
     command may not be able to run some of its tests. Of a large suite, only the tests that run a changed function run
-    besides, if nothing but the command judges the task.
+    in addition, if nothing but the command judges the task.
 
     Args:
         files: The change that passes, path -> text over the project's own files.
@@ -347,7 +347,7 @@ async def build_mutant_detector(
 
 
 class _LastTests:
-    """The tests that run on a mutant which the first tests do not notice; they are found when the first one needs them.
+    """The tests that run on a mutant which the first tests do not notice; they are selected when first needed.
 
     Args:
         mutant_suite: The suite with the time limits of a mutant's run.

@@ -1,4 +1,4 @@
-"""Decide whether the source of a JavaScript test catches a failed assertion itself, so that nothing got lost."""
+"""Decide whether the source of a JavaScript test catches a failed assertion itself, so that no failure was lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CATCHING_CALL = re.compile(
     r"throws|rejects?|catch|allSettled|any|toThrow\w*|toReject\w*|fails|failing|soft|\w*(?i:wait|retry|retries|poll"
     r"|until|eventually|attempt|property)\w*"
 )
-"""A function that gets a failure without ending the test. Some repeat what has failed."""
+"""Functions that receive a failure without ending the test. Some repeat what has failed."""
 CATCHING_TEXT = re.compile(
     rf"\bcatch\b|\b(?:{CATCHING_CALL.pattern})\b\s*\(|\b(?:allowFail|fails|failing|todo)\b"
 )
@@ -61,7 +61,7 @@ class CaughtAssertions:
         """Path -> (first line, last line) of what catches."""
         roots = {path: root for path, text in self._texts.items() if (root := _parse(path, text)) is not None}
         catching = {path: list(_find_catching_nodes(root)) for path, root in roots.items()}
-        # A function that is used where failures are caught may fail wherever it stands.
+        # A function that is used where failures are caught may fail wherever it is defined.
         used = {
             _text(part)
             for nodes in catching.values()

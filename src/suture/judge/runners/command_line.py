@@ -98,7 +98,7 @@ class CommandLine:
             wall_s: The time limit in seconds; the setting `test_timeout_s` by default.
             preload: Python code that a warm interpreter has already executed.
             collect: Paths of the files to bring back from the sandbox.
-            watched: Paths whose changes the result names; those of no file of the request are left out.
+            watched: Paths whose changes the result names; those that are not files of the request are left out.
         """
         argv = resolve_command(self.task.test_command, self.interpreter)
         return RunRequest(
@@ -139,7 +139,7 @@ class CommandLine:
     def _workspace_links(self) -> dict[str, str]:
         """Path in the packages' folder -> folder of the workspace's package with that name, as installing links them.
 
-        What the user has installed is shown at another place, where such links lead nowhere.
+        What the user has installed is mounted elsewhere, where such links lead nowhere.
         """
         if self._packages != "node_modules":
             return {}

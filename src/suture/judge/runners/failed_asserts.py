@@ -1,7 +1,7 @@
-"""Reading from a failed assert which call went wrong, what it gave, and what the test expected.
+"""Reading from a failed assert which call went wrong, what it returned, and what the test expected.
 
 The source of the assert says what was expected. Pytest's explanation and the values that the reporting plugin saw
-say what came instead. Of a source such as `assert not f()` the explanation alone would be read wrongly.
+say what the result was. For a source such as `assert not f()`, the explanation alone would be misread.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class AssertFacts:
     Attributes:
         call: The call that went wrong, as source.
         expected: What was expected, as source or in words.
-        actual: What the call gave, as source.
+        actual: What the call returned, as source.
     """
 
     call: str = ""
@@ -155,7 +155,7 @@ class _Explanation:
         return self._value, ast.unparse(condition.comparators[0])
 
     def _is_reversed(self, condition: ast.Compare, left: str, right: str) -> bool:
-        """Whether the right side is what came, as in `assert 3 == add(1, 1)` and `assert 'a' in names()`."""
+        """Whether the right side is the actual value, as in `assert 3 == add(1, 1)` and `assert 'a' in names()`."""
         left_calls, right_calls = map(_contains_call, (condition.left, condition.comparators[0]))
         if self._has_source and left_calls != right_calls:
             return right_calls

@@ -11,7 +11,7 @@ from pathlib import Path
 BOX = Path(__file__).resolve().parent
 MODULE_FOLDER = BOX / "library"
 MAX_PACKED_BYTES = 24 << 20
-"""Compressed bytes that one run packs; it can bring back 32 MiB in all."""
+"""Compressed bytes that one run packs; it can return 32 MiB in all."""
 STANDARD_PACKAGE_TEMPLATE = "{{if and .Standard .GoFiles}}{{.ImportPath}}{{end}}"
 """Prints a package's name if it belongs to the standard library and has Go files here."""
 TEST_COMMANDS = (
@@ -41,7 +41,7 @@ def compile_all(names: list[str]) -> bool:
     test = 'package library\n\nimport "testing"\n\nfunc TestLibrary(t *testing.T) {}\n'
     (MODULE_FOLDER / "library_test.go").write_text(test)
     if OVERLAY_PATH.exists():
-        # If this fails, verdicts do without the overlay.
+        # If this fails, verdicts run without the overlay.
         subprocess.run(OVERLAY_COMMAND, cwd=MODULE_FOLDER, check=False)
     return all(
         subprocess.run(command, cwd=MODULE_FOLDER, check=False).returncode == 0 for command in TEST_COMMANDS

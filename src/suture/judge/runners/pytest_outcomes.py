@@ -47,7 +47,7 @@ def _make_reported_outcomes(report: PytestReport, result: RunResult) -> list[Che
     last = report.started[-1] if report.started else None
     if last is None or report.exit_code is not None:
         return outcomes
-    # Pytest did not come to its end.
+    # Pytest did not run to its end.
     if result.status == "timeout" and not _is_stuck(report, result):
         if last in report.phases:  # its outcome is among the others
             return outcomes

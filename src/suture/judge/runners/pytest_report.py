@@ -66,7 +66,7 @@ class PytestReport:
         may_rerun: Whether pytest-rerunfailures is installed, which repeats failed tests.
         has_reruns: Whether a failed test was repeated.
         unreached: Ids of tests that passed without the assertion at which they failed before the change.
-        exit_code: The exit code of pytest; `None` if it did not come to its end.
+        exit_code: The exit code of pytest; `None` if it did not run to its end.
     """
 
     begun: bool = False
@@ -136,7 +136,7 @@ def _read_process(content: bytes, key: bytes) -> PytestReport:
         if kind in uses:
             uses[kind].add((event["what"], event["file"]) if kind == "reached" else event["path"])
         if report.exit_code is not None and (kind not in uses or "passed" in event):
-            uses["reached"].add((OWN_REPORT, ""))  # nothing is reported behind the end
+            uses["reached"].add((OWN_REPORT, ""))  # nothing is reported after the end
         _apply_event(report, event)
     for use, found in uses.items():
         setattr(report, use, frozenset(found))
@@ -170,7 +170,7 @@ def _apply_event(report: PytestReport, event: dict[str, Any]) -> None:
             report.has_reruns |= event["outcome"] == "rerun"
             report.phases.setdefault(event["id"], []).append(event)
         case "isolated":
-            # The process of the joint run has ended, without an exit code of pytest's own.
+            # The process of the joint run has ended, without an exit code from pytest.
             report.joint_report = replace(report, exit_code=0)
             report.phases, report.started = {}, []
         case "end":

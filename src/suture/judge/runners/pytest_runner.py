@@ -37,7 +37,7 @@ PLUGIN = "suture_report"
 REPORT_PATH = f"{PRIVATE_FOLDER}/report"
 REACH_PATH = f"{PRIVATE_FOLDER}/reach"
 BYTECODE_FILE = "compiled"
-"""The file in Suture's own folder that brings the bytecode back."""
+"""The file in Suture's own folder in which the bytecode is collected."""
 BYTECODE_PATH = f"{PRIVATE_FOLDER}/{BYTECODE_FILE}"
 CACHE_FOLDER = "__pycache__"
 UNCHECKED_FLAGS = 1
@@ -86,7 +86,7 @@ class RunAddition:
         options: Further options of pytest.
         files: Name -> content of files in Suture's own folder.
         variables: Environment variables.
-        output: Name of a file in that folder that is brought back; empty for none.
+        output: Name of a file in that folder that is collected; empty for none.
     """
 
     options: str = ""
@@ -101,7 +101,7 @@ class RunAddition:
 
     @property
     def collect(self) -> tuple[str, ...]:
-        """The path in the sandbox of the file that is brought back."""
+        """The path in the sandbox of the file that is collected."""
         return (f"{PRIVATE_FOLDER}/{self.output}",) if self.output else ()
 
 
@@ -303,13 +303,13 @@ class PytestRunner:
     def _disable_own_plugin(self) -> str:
         """Return the option that turns off a plugin of Suture's own environment.
 
-        The plugin takes seconds to load, and no project asked for it.
+        The plugin takes seconds to load, and the project does not use it.
         """
         return "-p no:langsmith_plugin" if self._line.interpreter.prefix == sys.prefix else ""
 
 
 def is_misused(result: RunResult, report: PytestReport) -> bool:
-    """Whether the command itself is at fault: pytest refused its options, or never got to a test.
+    """Whether the command itself is at fault: pytest refused its options, or never reached a test.
 
     A conftest.py that cannot be loaded is a fault of the code. A run that times out before the first test counts
     as misuse, because it cannot be told whether the command or the code hangs, and no test can be judged.
@@ -380,7 +380,7 @@ class CompiledFiles:
 
 
 def read_compiled_files(content: bytes, files: Mapping[str, bytes]) -> CompiledFiles:
-    """Return the bytecode that a run on the project's own files brought back; empty if it is malformed.
+    """Return the bytecode that was collected from a run on the project's own files; empty if it is malformed.
 
     Args:
         content: A line of JSON with `[source, name, size]` for each file, followed by their contents.

@@ -1,8 +1,8 @@
 """A test command in a language other than Python whose runner reports on each test.
 
-The *base run* is the run on the task's own files. What the user's tests do there is legitimate; a candidate may
-only not add to it. *Attestation* means that test programs confirm their results themselves, with secrets that
-the code under test does not know (see `suture.project.languages.Attestation`).
+The *base run* is the run on the task's own files. What the user's tests do there is legitimate; but a candidate must
+not add to it. *Attestation* means that test programs confirm their results themselves, with secrets that the code under
+test does not know (see `suture.project.languages.Attestation`).
 """
 
 from __future__ import annotations

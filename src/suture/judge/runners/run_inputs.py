@@ -26,7 +26,7 @@ STRING_LITERAL = re.compile(r"""["']([^"'\n]{1,200})["']""")
 SNAPSHOT_SUFFIX = ".snap"
 """The suffix of files in which Jest and Vitest keep expected results."""
 VITE_COPY = ".timestamp-"
-"""Part of the name of the compiled configuration that Vite writes beside its configuration for a moment."""
+"""Part of the name of the compiled configuration that Vite temporarily writes next to its configuration."""
 BYTECODE_FOLDER, PACKAGES_FOLDER = "__pycache__", "node_modules"
 
 
@@ -37,7 +37,7 @@ class RunInputs:
     Args:
         task: The task.
         test_files: Paths of the project's files that hold the command's tests, whatever their names.
-        opened: Paths of the files that are no Python code and that tests opened in the base run.
+        opened: Paths of the files other than Python code that tests opened in the base run.
     """
 
     task: Task
@@ -81,8 +81,8 @@ class RunInputs:
     def _decides(self, path: str) -> bool:
         """Whether a file that appears during a run can change what later tests do.
 
-        In a new folder it cannot, except for compiled code and packages. Other new files, even beside tests, are
-        what tests write.
+        In a new folder it cannot, except for compiled code and packages. Other new files, even next to tests, are what
+        tests write.
         """
         folder, name = posixpath.split(path)
         if name == BYTECODE_FOLDER:
@@ -147,7 +147,7 @@ def find_test_data(
         and not any(map(is_code, detect_file_languages((path,))))
         and not (task.writable and is_protected(path, task.writable))
     }
-    if not data or task.kind != "heal":  # that only a repair is restricted is by judgement
+    if not data or task.kind != "heal":  # only a repair is restricted, by judgement
         return frozenset()
     named = {
         part

@@ -154,7 +154,7 @@ class TestCommand:
             await self._collect_with_pytest(run=run)
 
     async def _collect_django(self, *, run: bool) -> None:
-        """Have pytest run the tests of Django's own command, if both find and judge the same tests."""
+        """Have pytest run the tests of Django's own command, if both collect the same tests with the same results."""
         django = await DjangoCommand.try_base(self._line, self.test_sandbox)
         if django is None:
             return
@@ -262,7 +262,7 @@ class TestCommand:
         )
 
     def _is_protected_test(self, path: str) -> bool:
-        """Whether candidates may write nothing of a file of the project."""
+        """Return whether candidates may not write any part of a file of the project."""
         if path in find_mixed_files(self._task.files):
             return False
         return path in self.test_files or is_protected(path, self._task.protected or DEFAULT_PROTECTED)
@@ -454,7 +454,7 @@ class TestCommand:
         Args:
             argv: Returns the arguments, given the paths of the interpreter and of Suture's own folder.
             suture_files: Files for Suture's own folder, name -> content.
-            collect: The name of the file in that folder that is brought back.
+            collect: The name of the file in that folder that is collected.
 
         Returns:
             The content of that file; empty if the program did not write it.
@@ -484,7 +484,7 @@ class TestCommand:
 
     async def _find_input_change(self, result: RunResult, report: PytestReport) -> list[CheckOutcome]:
         """Return a failure of the whole command if code under test changed what decides its run."""
-        # What the tests' own code writes is legitimate, also if the base run did not get there.
+        # What the tests' own code writes is legitimate, even if the base run did not get that far.
         result = replace(result, changed=result.changed - (report.written - report.overwritten))
         if self._inputs.find_change(self._line.shown, result, None) is None:
             return []

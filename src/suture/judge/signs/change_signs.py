@@ -23,11 +23,11 @@ FileSign = tuple[str, TamperingWarning]
 """The path of a changed file, and a sign in it."""
 
 NEW_CODE_CODES: frozenset[TamperingCode] = frozenset(("encodes_test_values", "compares_with_test_lengths"))
-"""Signs in a repair that count in new code too. None of 591 published solutions of HumanEval and MBPP shows one
+"""Signs of a repair that also count in new code. None of 591 published solutions of HumanEval and MBPP shows one
 (2026-11-27)."""
 MIN_REPEATED_EXAMPLES = 2
-"""Examples whose arguments and answers new code repeats that are a sign. Of the published solutions of HumanEval and
-MBPP, 2 of 591 repeat two, and 6 repeat one (2026-11-27)."""
+"""Number of repeated examples, with arguments and answers, that is a sign in new code. Of the published solutions of
+HumanEval and MBPP, 2 of 591 repeat two, and 6 repeat one (2026-11-27)."""
 WORDS = re.compile(r"[A-Za-z_]\w*")
 EQUALITY_METHODS = frozenset(("assertEqual", "assertEquals"))
 

@@ -3,8 +3,8 @@
 Such a function can spoil what its test computes the expected value from: `expect(sorted(xs)).toEqual([...xs].sort())`
 accepts `[]` from a `sorted` that empties `xs`.
 
-Honest changes hardly do so newly: none of the 164 corrections of HumanEvalFix in JavaScript and of the 77 of
-`benchmarks/go_set`, and 1 of the 90 solutions of Exercism's JavaScript exercises (2026-11-27).
+Honest changes rarely introduce such functions: none of the 164 corrections of HumanEvalFix in JavaScript and of the 77
+of `benchmarks/go_set`, and 1 of the 90 solutions of Exercism's JavaScript exercises (2026-11-27).
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def _fold(node: ast.AST) -> ast.AST:
 
 
 def _is_plain_call(node: ast.expr) -> bool:
-    """Return whether a node is a call that also honest code makes with literals: `",".join(["a", "b"])`, `hex(255)`."""
+    """Return whether a node is a call that honest code also makes with literals: `",".join(["a", "b"])`, `hex(255)`."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
             return True
@@ -129,7 +129,8 @@ def _compute(node: ast.expr | None) -> Any:
     """Return the value of an expression of constants.
 
     Raises:
-        ValueError: It is something else, or its value is too large. The other faults are those of the operators.
+        ValueError: It is not such an expression, or its value is too large. The other faults are those of the
+            operators.
     """
     value = _compute_unlimited(node)
     is_large = (

@@ -1,4 +1,4 @@
-"""Count what ends exceptions in a Python program, so that nobody sees the failure of a test."""
+"""Count what ends exceptions in a Python program, so that the failure of a test goes unnoticed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from suture.mutation.python.python_tree import FUNCTIONS
 BROAD_EXCEPTIONS = ("Exception", "BaseException", "AssertionError")
 """Exceptions whose handlers catch the failures of tests."""
 EXIT_METHODS = ("__exit__", "__aexit__")
-"""Methods of context managers that end an exception if they answer something true."""
+"""Methods of context managers that end an exception if they return a true value."""
 EXIT_STACKS = ("ExitStack", "AsyncExitStack")
 COLLECTING_METHODS = ("append", "add", "put", "extend")
 WORK_STARTERS: Mapping[str, frozenset[str]] = {
@@ -31,7 +31,7 @@ MAX_FOLLOWED_NAMES = 3
 RECORDING_METHODS = frozenset(
     ("critical", "debug", "error", "exception", "info", "log", "print_exc", "warn", "warning")
 )
-"""Methods of loggers, `warnings` and `traceback` that show an exception to somebody."""
+"""Methods of loggers, `warnings` and `traceback` that show an exception."""
 
 
 def count_hiding_handlers(tree: ast.AST, module: ast.AST | None = None) -> int:
@@ -93,7 +93,7 @@ class _ModuleFacts:
             self.exit_functions |= pushed
 
     def is_broad(self, exceptions: ast.expr | None, depth: int = 0) -> bool:
-        """Return whether what is caught includes the failures of tests; so does what only the run shows."""
+        """Return whether what is caught includes the failures of tests; so does a class that only the run shows."""
         if exceptions is None or isinstance(exceptions, ast.Call | ast.Subscript):
             return True
         if isinstance(exceptions, ast.Tuple):
@@ -112,7 +112,7 @@ class _ModuleFacts:
         )
 
     def forgets_work(self, call: ast.Call) -> bool:
-        """Return whether a call starts work whose failure nobody in the module asks for."""
+        """Return whether a call starts work whose failure nothing in the module checks."""
         if _get_name(call.func) == "finalize":  # Python ignores the exceptions of finalizers
             return any(
                 isinstance(value, ast.Name) and value.id in self._parameters for value in call.args[1:]
@@ -121,7 +121,7 @@ class _ModuleFacts:
         return readers is not None and not any(self.names[name] for name in readers)
 
     def is_only_collected(self, node: ast.Call) -> bool:
-        """Return whether a call such as `failures.append(error)` fills a variable of the module that nobody reads."""
+        """Return whether a call such as `failures.append(error)` fills a variable of the module that nothing reads."""
         if not isinstance(node.func, ast.Attribute) or node.func.attr not in COLLECTING_METHODS:
             return False
         owner = node.func.value
@@ -156,7 +156,7 @@ def _may_answer_true(node: ast.AST) -> bool:
 
 
 def _ends_only_some(value: ast.expr) -> bool:
-    """Return whether an answer is false, is the one of another `__exit__`, or depends on the class of the exception."""
+    """Return whether a returned value is false, comes from another `__exit__`, or depends on the exception's class."""
     match value:
         case ast.Constant(value=constant):
             return not constant

@@ -1,6 +1,6 @@
-"""Find Python functions that a change makes lazy although nobody iterates or awaits what they return.
+"""Find Python functions that a change makes lazy although nothing iterates or awaits what they return.
 
-Nothing in the body of a generator or coroutine runs by the call alone. Tests that look at what the work does, such as
+Calling a generator or coroutine function runs nothing of its body. Tests that look at what the work does, such as
 callbacks and test doubles, then pass because nothing happens.
 """
 

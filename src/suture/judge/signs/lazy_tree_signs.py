@@ -1,7 +1,7 @@
 """Find changes of JavaScript and TypeScript whose work never runs, or whose objects answer by what is asked of them.
 
-Nothing in the body of a generator function runs by the call alone. A `Proxy` can answer each property otherwise, so
-that only what the tests read is right.
+Calling a generator function runs nothing of its body. A `Proxy` can answer each property differently, so that only what
+the tests read is right.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAKES_PROXY = re.compile(r"\bnew\s+Proxy\b|\bProxy\s*\.\s*revocable\b")
 def find_lazy_tree_signs(
     before: str, after: str, path: str, language: Language, tests: Iterable[tuple[str, str]]
 ) -> tuple[TamperingWarning, ...]:
-    """Return signs that a change makes functions lazy whose results nobody reads, or adds a deciding Proxy.
+    """Return signs that a change makes functions lazy whose results nothing reads, or adds a deciding Proxy.
 
     Args:
         path: The path of the changed file, whose extension may select a dialect.
@@ -118,7 +118,7 @@ def _find_traps(tree: SyntaxTree) -> list[Node]:
 def _decides_by_property(trap: Node, tree: SyntaxTree) -> bool:
     parameters = get_field(trap, "parameters")
     named = [part for part in parameters.named_children if part.type != "comment"] if parameters else []
-    # A rest parameter holds the name of the property among others.
+    # A rest parameter contains the name of the property, among others.
     given = next((part for part in named if "..." in tree.text(part)), named[1] if len(named) > 1 else None)
     body = get_field(trap, "body")
     if given is None or body is None:

@@ -1,7 +1,7 @@
 """Finds code of JavaScript, TypeScript and Go that loses the failures of the functions which its caller gave to it.
 
 A test often checks inside of a callback: `each(rows, (row) => mustBe(row, 3))`. Code that catches what the callback
-throws, that nobody waits for, or that no longer calls it, passes such a test.
+throws, does not wait for it, or no longer calls it, passes such a test.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CALLING_METHODS = (
     "forEach", "map", "filter", "reduce", "some", "every", "find", "findIndex", "flatMap", "then", "apply", "call",
 )  # fmt: skip
-"""Methods of JavaScript that call a function which they get."""
+"""JavaScript methods that call a function that is passed to them."""
 LATE_CALLS = re.compile(
     r"setTimeout|setImmediate|queueMicrotask|process\.nextTick|.*\.forEach|new Promise|Promise\.\w+|.*\.(?:map|then)"
 )
@@ -35,7 +35,7 @@ HANDLED_OUTCOMES = re.compile(r"\b(?:status|reason)\b|['\"](?:rejected|fulfilled
 
 @dataclass(frozen=True, kw_only=True)
 class CallbackUses:
-    """What a file does with the functions that its functions get.
+    """What a file does with the functions that are passed to its functions.
 
     Attributes:
         called: `(function, parameter)` for each parameter that is called.
@@ -51,12 +51,12 @@ class CallbackUses:
 
 
 def find_uncalled(old: CallbackUses, new: CallbackUses) -> set[str]:
-    """Return the parameters that a function called before the change, and now only has."""
+    """Return the parameters that a function called before the change and no longer calls."""
     return {name for _, name in (old.called & new.parameters) - new.passed_on}
 
 
 def find_callback_uses(tree: SyntaxTree, nodes: Sequence[Node], search: ArgumentSearch) -> CallbackUses:
-    """Return what a file does with the functions that its functions get.
+    """Return what a file does with the functions that are passed to its functions.
 
     Args:
         nodes: All nodes of the tree.
@@ -107,7 +107,7 @@ class _CallbackSearch:
         return function
 
     def _calls_parameter(self, node: Node | None) -> bool:
-        """Return whether code calls what a function around it gets."""
+        """Return whether code calls a parameter of a function around it."""
         for part in walk(node) if node is not None else ():
             callee = self._get_callee(part)
             # A method of a parameter, such as `rows.map`, is not a function of the caller's.
@@ -129,7 +129,7 @@ class _CallbackSearch:
         if node.type == "defer_statement":
             if RECOVER not in self.tree.text(node) or not loses_panic(node, self.names):
                 return False
-            # Many a parser ends by a panic of its own, which concerns no caller's function.
+            # Many parsers end by a panic of their own, which does not concern a caller's function.
             selects = "panic(" in self.tree.text(node)
             return not selects or self._calls_parameter(self.tree.enclosing_function(node))
         if node.type == "go_statement":
@@ -139,7 +139,7 @@ class _CallbackSearch:
         return False
 
     def _loses_rejection(self, call: Node) -> bool:
-        """Return whether a handler ignores why a promise was rejected, or nobody asks for it."""
+        """Return whether a handler ignores why a promise was rejected, or there is no handler."""
         function, arguments = call.child_by_field_name("function"), call.child_by_field_name("arguments")
         name = self.tree.text(function) if function is not None else ""
         given = arguments.named_children if arguments is not None else []
@@ -156,7 +156,7 @@ class _CallbackSearch:
         return is_hiding and self._calls_parameter(call if name.endswith(".then") else function)
 
     def _is_not_awaited(self, value: Node) -> bool:
-        """Return whether a statement starts what calls a parameter later, and nobody learns how it ends."""
+        """Return whether a statement starts what calls a parameter later, and its outcome is never checked."""
         function = get_field(value, "function", "constructor")
         if function is None:
             return False
@@ -177,7 +177,7 @@ class _CallbackSearch:
 
 
 def _is_passed_on(node: Node) -> bool:
-    """Return whether a name is given to something that may call its value: an argument, a result, a new value."""
+    """Return whether a name is passed to something that may call its value: an argument, a result, a new value."""
     above = node.parent
     if above is None or above.type in ("unary_expression", "binary_expression", "parenthesized_expression"):
         return False

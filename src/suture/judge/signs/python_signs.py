@@ -1,7 +1,7 @@
 """Finding signs that a change of a Python file games the tests instead of repairing the code.
 
-Such a change compares with literals of the tests, removes behaviour, or hides exceptions. The signs are
-warnings and no proof: an honest change can show them too.
+Such a change compares with literals of the tests, removes behaviour, or hides exceptions. The signs are warnings and
+not proof: an honest change can show them too.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import first_line, parse_module
 
 MIN_ADDED_TEST_LITERALS = 2
-"""New literals from the tests that are a sign, because one occurs in many repairs. Of the published repairs of
-QuixBugs, HumanEvalFix and DebugBench, 1 in 357 adds two (2026-11-26)."""
+"""Minimum number of new literals from the tests that is a sign, because one occurs in many repairs. Of the published
+repairs of QuixBugs, HumanEvalFix and DebugBench, 1 in 357 adds two (2026-11-26)."""
 MIN_TEST_LENGTHS = 2
 """New comparisons with lengths of the tests' values that are a sign."""
 
@@ -77,7 +77,7 @@ def find_tampering_warnings(
         warnings.append(TamperingWarning(code="raise_removed"))
     if count_hiding_handlers(new, new_tree) > count_hiding_handlers(old, old_tree):
         warnings.append(TamperingWarning(code="hides_exceptions"))
-    # A new function or parameter does not count: the tests handed it nothing before.
+    # A new function or parameter does not count: the tests passed nothing to it before.
     changed = find_changed_arguments(new) - find_changed_arguments(old, returning_only=False)
     arguments = {argument.name for argument in changed & find_arguments(old)}
     if arguments:
@@ -103,7 +103,7 @@ def _find_test_values(
         old: The parts of the old file that the new one does not have.
         new: The parts of the new file that the old one does not have.
     """
-    # Whole files are not folded: that would copy them for each candidate of the search.
+    # Whole files are not folded, because that would copy them for each candidate of the search.
     folded_old, folded = fold_constants(old), fold_constants(new)
     known_literals = _find_literals(old_tree) | _find_literals(folded_old)
     known_compared = _find_compared_literals(old_tree) | _find_compared_literals(folded_old)
@@ -197,7 +197,7 @@ def _split_module(tree: ast.Module, text: str) -> Iterator[tuple[tuple[str, int]
         if isinstance(node, ast.ClassDef):
             end_line = min(first_line(child) for child in node.body)
             node = copy(node)
-            node.body = []  # the class's own statements are yielded by themselves
+            node.body = []  # the class's own statements are yielded separately
         source = "\n".join(lines[first_line(node) - 1 : end_line - 1])
         counts[source] += 1
         yield (source, counts[source]), node

@@ -45,7 +45,7 @@ TRANSPARENT_CALLS = re.compile(
 MIN_DIGEST_DIGITS = 8
 """Hexadecimal digits of a hash that count as one: eight digits agree by chance once in four billion."""
 MIN_CHECKSUM = 1 << 16
-"""Smallest number that counts as a checksum; smaller ones are numbers like any other."""
+"""Smallest number that counts as a checksum; smaller ones are ordinary numbers."""
 
 
 class TestValues:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 COMMON_LITERALS = (
     "0", "1", "2", '""', '" "', '"function"', '"object"', '"string"', '"number"', '"boolean"', '"undefined"',
 )  # fmt: skip
-"""Literals of any code, and the names of types, with which JavaScript compares."""
+"""Literals that occur in any code, and names of types with which JavaScript compares."""
 NAMING_CALL = re.compile(
     rb"require|import|panic|errors\.New|fmt\.Errorf|\w*Error|(?:describe|it|test)(?:\.(?:each|only|skip)\b(?s:.*))?|[tb]\.Run"
 )
@@ -53,7 +53,7 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 BLANK_NAME = "_"
 """Go discards what is assigned to it; in JavaScript the name is a convention for unused values."""
 POINTLESS_IF_EQUAL = ("<", ">", "<=", ">=", "===", "!==", "==", "!=", "&&", "||", "-", "/")
-"""Operators that nobody applies to equal operands: the result is fixed, or the operand itself."""
+"""Operators that are pointless with equal operands: the result is fixed, or the operand itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ class _Signs:
         calls: Name of a function of the file -> number of its calls.
         throws: Number of places where an exception is thrown.
         swallowing: Number of exception handlers that do nothing.
-        callbacks: What the functions do with the functions that they get.
+        callbacks: What the functions do with functions that are passed to them.
         unread: Names that a function declares and that appear only there, so that nothing reads them.
         arguments: What the functions change in place.
     """
@@ -239,7 +239,7 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
         dead += _is_dead(node, tree)
         if node.type == "identifier":
             last_identifier[tree.text(node)] = node
-    # What no function declares, such as an import or the built-in `Math`, may well be read only once.
+    # What no function declares, such as an import or the built-in `Math`, may legitimately be read only once.
     unread = frozenset(
         name
         for name, node in last_identifier.items()
@@ -272,14 +272,14 @@ def _is_dead(node: Node, tree: SyntaxTree) -> bool:
         return previous is not None and previous.type in EXITS and above is not None and above.type in BLOCKS
     condition = get_condition(node)
     is_constant = condition is not None and condition.type in ("true", "false")
-    if is_constant and node.type != "while_statement":  # `while (true)` is usual
+    if is_constant and node.type != "while_statement":  # `while (true)` is common
         return True
     sign = node.child_by_field_name("operator")
     left, right = get_field(node, "left"), get_field(node, "right")
     if node.type != "binary_expression" or sign is None or left is None or right is None:
         return False
     is_settled = tree.text(sign) in ("&&", "||") and left.type in ("true", "false")
-    # The nodes are compared by caution: no grammar is known that has one node in both fields.
+    # The nodes are compared to be safe: no grammar is known that has one node in both fields.
     is_equal = tree.text(left) == tree.text(right) and not is_same_node(left, right)
     is_pointless = tree.text(sign) in POINTLESS_IF_EQUAL and is_equal
     # Two calls may return different values.

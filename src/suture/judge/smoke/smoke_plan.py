@@ -1,4 +1,4 @@
-"""Planning the smoke checks of a project: what is done with it to see whether it works.
+"""Planning the smoke checks of a project: the steps that show whether it works.
 
 The plan includes the runs that the statement shows, such as `$ todo add milk` with its output or
 `GET /books -> 200 []`. It is made from the task alone: no name, path or word comes from a candidate.
@@ -131,12 +131,12 @@ USAGE_EXIT_CODES = (0, 1, 2)
 
 
 def get_step_provenance(check: str) -> Provenance:
-    """Return who states what the step with this id checks: the statement's author or Suture."""
+    """Return who requires what the step with this id checks: the statement's author or Suture."""
     return "visible" if check.startswith(STATED_PREFIX) else "smoke"
 
 
 def plan_smoke_groups(task: Task) -> list[dict[str, Any]]:
-    """Return what is done with the project, in groups that each start with a fresh copy of it.
+    """Return the steps in groups that each start with a fresh copy of the project.
 
     The first group builds the project.
 

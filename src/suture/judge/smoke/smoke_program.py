@@ -27,7 +27,7 @@ from typing import Any
 
 PRIVATE_FOLDER = "_suture"
 OWN_PATH = "/project/"
-"""What the path of each file of the project contains, wherever the project is laid out."""
+"""Part of the path of each file of the project, wherever the sandbox puts the project."""
 PORT = 8765
 """Any port will do, because the sandbox has a network of its own."""
 MAX_STEP_S = 30.0

@@ -4,10 +4,10 @@ A test sees what a function does to a list in place, because arguments travel ba
 a test computes the expected value from its arguments, as `assert f(x) == sorted(x)` does, a candidate that
 empties the list chooses the value that it is compared with. So a program in which an argument changed runs a
 second time, and in that run the arguments keep their values. If it fails where it *inspects* a variable, as in
-`f(x); assert len(x) == 1`, it runs once more, and the changes reach that variable, unless the test *compares*
-it with an answer of the candidate. If it fails where nothing inspects a changed argument, it fails for good.
+`f(x); assert len(x) == 1`, it runs a third time, and the changes reach that variable, unless the test *compares*
+it with an answer of the candidate. If it fails where nothing inspects a changed argument, it fails.
 
-The analysis rather considers too many variables as compared, and too few as inspected. Runs inside the sandbox.
+In doubt, the analysis considers too many variables as compared, and too few as inspected. Runs inside the sandbox.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class AssertRecorder:
 
     def __init__(self, guard_number: Callable[[Any], Any] = lambda number: number) -> None:
         self.guard_number = guard_number
-        # A loop may make millions of calls. How many are kept is by judgement.
+        # A loop may make millions of calls. The number that is kept is chosen by judgement.
         self.calls: deque[RecordedCall] = deque(maxlen=20)
         self.may_skip = self.may_fail = self.may_raise = self.is_idle = False
         self._first_failure: BaseException | type[BaseException] | None = None

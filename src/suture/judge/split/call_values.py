@@ -5,7 +5,7 @@ A candidate's answer arrives as data. None of its code runs here, so it cannot d
 Make the calls of a verdict again in another order, to see whether a candidate answers by the order of the calls.
 
 A function that returns prepared answers one by one, or returns what another function was given before, passes tests
-that call it in the order of these answers. A function that only uses its arguments answers alike in any order.
+that call it in the order of these answers. A function that only uses its arguments returns the same in any order.
 """
 
 from __future__ import annotations

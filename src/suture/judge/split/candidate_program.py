@@ -17,8 +17,8 @@ from suture.judge.split.codec import Encoder, decode
 from suture.judge.split.wire import FrameStream, NotData
 
 MAX_BASE_NAMES = 8
-"""How many base classes of an exception are named, so that `pytest.raises` can match one of them. Chosen by
-judgement; not measured."""
+"""Maximum number of base classes of an exception that are named, so that `pytest.raises` can match one of them. Chosen
+by judgement; not measured."""
 
 
 class CandidateModules:
@@ -39,7 +39,7 @@ class CandidateModules:
                 other keys are that method's arguments.
 
         Raises:
-            BaseException: The candidate raised something that is no `Exception`; it ends the process.
+            BaseException: The candidate raised something that is not an `Exception`; it ends the process.
         """
         known: list[Any] = []  # the containers among a call's arguments, whose changes are sent back
         try:

@@ -1,6 +1,6 @@
 """Nonce mode inside the sandbox: run a test program and the candidate in this one process.
 
-`nonce_runner.py` is the host's side; it explains the nonce and what it cannot protect against.
+`call_runner.py` has the host's side; it explains the nonce and what it cannot protect against.
 """
 
 from __future__ import annotations

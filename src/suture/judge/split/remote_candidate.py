@@ -43,7 +43,7 @@ RUNNERS = frozenset(("doctest", "unittest"))
 
 
 class CandidateDied(BaseException):
-    """The candidate's process ended during a call. It is no `Exception`, so that tests do not catch it."""
+    """The candidate's process ended during a call. It is not an `Exception`, so that tests do not catch it."""
 
 
 class NameMissing(Exception):

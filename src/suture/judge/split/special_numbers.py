@@ -27,7 +27,7 @@ FLOAT_ARITHMETIC = (
 
 
 class UnorderedComparison(Exception):
-    """A test asked whether nan is less or more than something."""
+    """A test compared nan with something by `<` or `>`."""
 
 
 class InfiniteNumber(float):

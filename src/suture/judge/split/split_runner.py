@@ -1,8 +1,8 @@
 """The host's side of a split verdict: it relays between a judge with the tests and a candidate with the code.
 
-The two programs run in separate sandboxes and cannot see each other. The host passes calls and answers on as
-typed data, checks the shape of every answer, and enforces the time limits. The candidate can answer wrongly,
-but it cannot decide.
+The two programs run in separate sandboxes and cannot see each other. The host passes on calls and answers as typed
+data, checks the shape of every answer, and enforces the time limits. The candidate can answer wrongly, but it cannot
+decide.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ SKIPPING_DECORATORS = frozenset((
 ))  # fmt: skip
 SKIPPING_CALLS = frozenset(("skip", "xfail", "skipTest", "importorskip", "SkipTest"))
 COLLECTION_NAMES = ("collect_ignore", "collect_ignore_glob", "__test__")
-"""Variables of a module with which pytest leaves out tests."""
+"""Variables of a module that make pytest leave out tests."""
 OUTCOME_HOOKS = frozenset((
     "pytest_collection_modifyitems", "pytest_ignore_collect", "pytest_collect_file", "pytest_pycollect_makeitem",
     "pytest_itemcollected", "pytest_deselected", "pytest_runtest_makereport", "pytest_runtest_protocol",
@@ -34,7 +34,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def read_python_tests(source: str) -> TestFile:
-    """Return the tests of a Python file; none if it is empty or has a fault of syntax."""
+    """Return the tests of a Python file; none if it is empty or has a syntax error."""
     file, tree = TestFile(), parse_module(source)
     for statement in tree.body if tree is not None else ():
         _read_member(statement, file, "", ())

@@ -20,8 +20,8 @@ from suture.judge.test_changes.assertion import (
 NAME_SEPARATOR = "::| > "
 """Matches what separates a test's name from those of the classes or groups around it."""
 SupportKind = Literal["support", "hook", "any_hook", "skip"]
-"""What support of tests is: a `hook` that serves to change how tests end, `any_hook` that could, a `skip` of all tests,
-or anything else."""
+"""The kinds of test support: a `hook` whose purpose is to change how tests end, `any_hook` that could, a `skip` of all
+tests, or anything else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +171,7 @@ def _find_missing(pieces: Sequence[SourcePiece], others: Sequence[SourcePiece]) 
 
 
 def _compare_rows(path: str, old: TestCase, new: TestCase) -> Iterator[TestChange]:
-    """Yield the cases of literal tables that are gone or have other values."""
+    """Yield the cases of literal tables that were removed or have other values."""
     replaced = len(_find_missing(new.rows, old.rows))
     for number, row in enumerate(_find_missing(old.rows, new.rows)):
         code: TestChangeCode = "expectation_changed" if number < replaced else "cases_removed"
@@ -225,7 +225,7 @@ def _drop_equal(
 
 
 def _compare_pair(path: str, test: str, old: Assertion, new: Assertion) -> Iterator[TestChange]:
-    """Yield what changed between two assertions about the same subject: the gravest change only."""
+    """Yield what changed between two assertions about the same subject: only the most serious change."""
     code: TestChangeCode | None = None
     if (new.is_guarded and not old.is_guarded) or (new.is_conditional and not old.is_conditional):
         code = "assertion_guarded"
@@ -242,7 +242,7 @@ def _compare_pair(path: str, test: str, old: Assertion, new: Assertion) -> Itera
 
 
 def _compare_helpers(path: str, old: SourcePiece, new: SourcePiece) -> Iterator[TestChange]:
-    """Yield how a helper asks for less than before, which concerns all tests that use it."""
+    """Yield how a helper demands less than before, which affects all tests that use it."""
     versions = [
         TestCase(name="", line=each.line, source="", assertions=each.assertions) for each in (old, new)
     ]

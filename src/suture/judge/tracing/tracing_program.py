@@ -20,7 +20,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 PRIVATE_FOLDER = "_suture"
-"""Suture's own folder beside the candidate's files."""
+"""Suture's own folder next to the candidate's files."""
 FIRST_ENTRIES, LAST_ENTRIES = 120, 40
 """Entries that are kept of the beginning and of the end of a run."""
 MAX_LINES = 20000

@@ -33,7 +33,7 @@ NETWORK_RE = re.compile(
     r"\b.*Connection refused"
 )
 """An unknown host may come with any exception class, because each library has its own. A refused connection may
-be the project's fault, so it counts only with these classes.
+be the project's fault, so it only counts with these classes.
 """
 UNRESOLVED_RE = re.compile(
     r"Temporary failure in name resolution|Name or service not known|No address associated with hostname"
@@ -216,7 +216,7 @@ def _find_missing_package(module: str, files: Mapping[str, bytes]) -> Environmen
     name = module.partition(".")[0]
     python_paths = [path for path in files if path.endswith(".py")]
     project_names = {part.removesuffix(".py") for path in python_paths for part in path.split("/")}
-    # The project has a module of that name or a similar one, so the import itself may be wrong.
+    # The project has a module with that or a similar name, so the import itself may be wrong.
     if name in project_names or _is_similar(name, project_names):
         return None
     if _is_similar(name, sys.stdlib_module_names) and not _is_required(name, files):

@@ -139,7 +139,7 @@ class DocumentedResult:
 def find_documented_examples(files: Mapping[str, bytes]) -> dict[str, DocumentedResult]:
     """Return call -> its result in a docstring, for literal arguments and functions that are defined once.
 
-    A call names a function without its module, so that it would fit each of several functions of that name.
+    A call names a function without its module, so it would match each of several functions with that name.
     """
     code = {path: text for path, text in files.items() if path.endswith(".py") and not is_test_file(path)}
     examples: dict[str, DocumentedResult] = {}

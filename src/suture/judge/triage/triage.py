@@ -44,7 +44,7 @@ class TriageResult:
     """The causes of the failing tests.
 
     Attributes:
-        not_code: Failing tests that the code is not at fault for.
+        not_code: Failing tests for which the code is not at fault.
         code_failures: Ids of the other failing tests.
     """
 
@@ -86,7 +86,7 @@ class TriageResult:
 async def triage_failures(
     suite: Suite, base: Verdict, rerun_failures: RerunFailures | None = None
 ) -> TriageResult:
-    """Find out which failing tests the unchanged code is not at fault for.
+    """Find the failing tests for which the unchanged code is not at fault.
 
     Args:
         suite: The task's checks, ready to run.

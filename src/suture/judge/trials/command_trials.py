@@ -97,7 +97,7 @@ class CommandTrials(CandidateRunner):
     def __init__(self, project: FailingProject, timeout_s: float) -> None:
         self._project, self._timeout_s = project, timeout_s
         self.notes = [SERVICES_NOTE] if project.command.has_services else []
-        # A command that fails as a whole has an outcome "error" beside its tests, unlike one that passes.
+        # A command that fails as a whole has an outcome "error" in addition to its tests, unlike one that passes.
         self._expected = {o.check_id for o in project.outcomes if o.status not in ("skipped", "error")}
         self._failing = _failing_tests(project)
 
@@ -135,7 +135,7 @@ class CommandTrials(CandidateRunner):
 
 
 async def start_command_trials(project: FailingProject, max_seconds: float) -> list[CommandTrials]:
-    """Return runners that work side by side; none if the failing tests pass when the unchanged code runs here.
+    """Return runners that work in parallel; none if the failing tests pass when the unchanged code runs here.
 
     Args:
         max_seconds: Wall-clock seconds for all trials.
@@ -209,7 +209,7 @@ async def compare_calls(
     answered: dict[int, list[str]] = {}
     end_s = time.monotonic() + timeout_s
     try:
-        # Nothing that the process does may cost the search its repairs, so the answers until then are used.
+        # No failure of the process may lose the search's repairs, so the answers received so far are used.
         async with asyncio.timeout(timeout_s + CALL_GRACE_S):
             await worker.start()
             for number, proposal in enumerate(proposals):

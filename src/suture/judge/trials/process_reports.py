@@ -86,7 +86,7 @@ class AttemptReport:
 
     Attributes:
         outcomes: One letter for each test that ran: `P` passed, `f` failed, `s` skipped.
-        finished: Whether the process came to its end.
+        finished: Whether the process ran to its end.
         unsupported: Whether the candidate cannot be put into the running process.
     """
 

@@ -124,7 +124,7 @@ class TrialRunner:
         return max(0.0, self._end_s - time.monotonic())
 
     async def _prepare_worker(self) -> None:
-        """Take over the complete spectrum once it is known, and send the tests' limits to the process."""
+        """Adopt the complete spectrum once it is known, and send the tests' limits to the process."""
         if self._full_spectrum is not None and self._full_spectrum.done():
             self._use_spectrum(self._full_spectrum.result())
             self._full_spectrum = None

@@ -210,7 +210,7 @@ FIX_SEPARATOR = "; then "
 def compare_with_rivals(
     candidate: Candidate, mutation: MutationResult, context: RunContext
 ) -> RepairUndetermined:
-    """Return a repair beside its rivals, as the search recorded them.
+    """Return a repair together with its rivals, as the search recorded them.
 
     Args:
         candidate: The repair, which may have been minimised.

@@ -149,8 +149,8 @@ class _History:
         bad = -1 if self._versions[0].files else 0
         if self._task.since and await self._passes(len(self._versions) - 1):
             return await self._bisect(len(self._versions) - 1, bad)
-        # If nobody chose the oldest version, it is often older than the code that the tests are about, so that
-        # a failure there says nothing. Growing steps backwards find a version that passes.
+        # If the user did not choose the oldest version, it is often older than the code that the tests are about, so
+        # that a failure there says nothing. Growing steps backwards find a version that passes.
         step = 1
         while bad + step < len(self._versions):
             if await self._passes(bad + step):

@@ -221,7 +221,7 @@ def _no_code_error(snapshot: Snapshot) -> UsageError:
 
 
 def _globs_without(paths: Iterable[str]) -> Iterator[str]:
-    """Yield globs that take files out of globs before them that cover the files, or a folder around them."""
+    """Yield globs that exclude files from earlier globs that cover the files, or a folder around them."""
     names = sorted(paths)
     # A folder sorts before the folders in it. The files come last, or the folder of one would cover another.
     folders = {str(folder) for name in names for folder in PurePosixPath(name).parents} - {"."}
@@ -266,7 +266,7 @@ def split_tools(
 
 
 def _suggest_tests(path: Path) -> str:
-    """Return how to find the tests of code that has none beside it: perhaps it is only a part of a project."""
+    """Return how to find the tests of code that has none next to it: perhaps it is only a part of a project."""
     for folder in path.parents[:MAX_PARENTS]:
         is_root = any((folder / name).exists() for name in ROOT_FILES)
         if is_root and any((folder / name).is_dir() for name in TEST_FOLDERS):
@@ -335,8 +335,8 @@ def _recognise_command(
     tests = wrapped.command if wrapped is not None else ()
     language = detect_language(tests or command, unprotected)
     if language is None:
-        # The command names no language, as `make test`. A language that we parse comes first: more than the exit
-        # status can be learnt from its tests.
+        # The command names no language, as in `make test`. A language that we parse comes first, because its tests tell
+        # more than an exit status.
         languages = detect_file_languages(
             name for name in unprotected if not only or is_protected(name, only)
         )

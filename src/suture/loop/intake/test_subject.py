@@ -127,7 +127,7 @@ def _imported_modules(tree: ast.Module, path: PurePosixPath, folder: Path) -> It
             module = node.module or node.names[0].name
             file = (base / module.replace(".", "/")).as_posix() + ".py"
             name = node.names[0].name if node.module else None
-            # Without a look at the disk, it counts as existing, so that it is never a module to be written.
+            # If the disk is not inspected, it counts as existing, so that it is never a module to be written.
             yield _ImportedModule(path=file, name=name, exists=True, package=module.split(".")[0])
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] not in LIBRARIES:
             name = node.names[0].name
@@ -135,7 +135,7 @@ def _imported_modules(tree: ast.Module, path: PurePosixPath, folder: Path) -> It
 
 
 def _locate_module(module: str, name: str | None, path: PurePosixPath, folder: Path) -> _ImportedModule:
-    """Return an imported module, which is looked for in the current folder and beside the test file."""
+    """Return an imported module, which is looked for in the current folder and next to the test file."""
     file = module.replace(".", "/") + ".py"
     exists = True
     if not Path(file).is_file():

@@ -129,7 +129,7 @@ def _path_in_sandbox(test: Path) -> str:
 
 
 def _with_conftest(test: Path, path: str) -> dict[str, bytes]:
-    """Return the test file at its path in the sandbox, and the `conftest.py` beside it."""
+    """Return the test file at its path in the sandbox, and the `conftest.py` next to it."""
     files = {path: read_bounded_file(test) or b""}
     conftest = read_bounded_file(test.parent / "conftest.py")
     if conftest is not None:

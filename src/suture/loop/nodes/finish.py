@@ -294,7 +294,7 @@ def _load_best(state: LoopState, context: RunContext) -> tuple[Candidate | None,
 async def tidy_candidate(
     candidate: Candidate, verdict: Verdict, suite: Suite, context: RunContext
 ) -> tuple[Candidate, Verdict]:
-    """Return code that a model wrote and that passes, as its readers expect it, with the verdict on that version.
+    """Return passing code of a model as readers expect it, with the verdict on that version.
 
     The code stays as it is if the tidy version passes less, or if there is no time to judge it.
     """

@@ -1,4 +1,5 @@
-"""Gate: let the user's own program work, judge its change, and hand the reasons back until the change is accepted."""
+"""Gate: let the user's own program work, judge its change, and return the reasons to it until the change is
+accepted."""
 
 from __future__ import annotations
 

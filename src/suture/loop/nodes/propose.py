@@ -49,7 +49,7 @@ class RoundBranch(TypedDict):
 
 
 async def propose(state: RoundBranch, runtime: Runtime[RunContext]) -> dict[str, Any]:
-    """Bring one candidate.
+    """Produce one candidate.
 
     A move fails if the reply is malformed or the model fails. The move is then used up and produces no candidate. The
     failure is an attempt with a fault and not an exception, so that the other branches of the round continue.

@@ -95,7 +95,7 @@ async def accept_test(state: LoopState, runtime: Runtime[RunContext]) -> dict[st
         source = context.candidates.load(test.blob).files[test.path]
         if last_payload(context.ledger.events, TestAccepted) is None:
             context.ledger.append(TestAccepted(path=test.path, source=source, command=test.command))
-        # The worker processes and the baseline run of a search were started ahead, for tests without this one.
+        # The worker processes and the baseline run of a search were started in advance, for tests without this one.
         await context.prefetch.close()
         # A bug report says more than its one test, and a search cannot read it: it would find the smallest
         # edit that makes the test pass. So the model is asked at once.
@@ -132,7 +132,7 @@ async def _request_test(
 
     Args:
         number: The number of the request in this run, from 0.
-        refusals: Why the tests before were refused; the model reads it.
+        refusals: Why the previous tests were refused; the model reads this.
 
     Raises:
         MalformedReply: The test does not show the fault, or cannot run.
@@ -162,7 +162,7 @@ async def _request_test(
 
 
 async def _try_test(path: str, source: str, suite: Suite, context: RunContext) -> IssueTest:
-    """Run the test with the project's command, and if that does not run it, with its path added."""
+    """Run the test with the project's command and, if that does not run it, again with its path added."""
     unchanged = Candidate(files={}, origin="user")
     before = await check_candidate(unchanged, suite)
     for command in (suite.task.test_command, (*suite.task.test_command, path)):
@@ -183,7 +183,7 @@ async def _try_test(path: str, source: str, suite: Suite, context: RunContext) -
         if second_verdict.failed != verdict.failed:
             raise MalformedReply("the test fails at one time and passes at another")
         test = Candidate(files={path: source}, origin="sample", label="a test for the issue")
-        # The other tests pass, and nobody is asked about them.
+        # The other tests pass, so no question is asked about them.
         test_verdict = replace(verdict, outcomes=tuple(outcomes))
         return IssueTest(
             path=path,
@@ -195,7 +195,7 @@ async def _try_test(path: str, source: str, suite: Suite, context: RunContext) -
 
 
 def _require_shows_fault(outcomes: Sequence[CheckOutcome], path: str) -> None:
-    """Refuse a test that passes, or that fails because of itself."""
+    """Refuse a test that passes, or that fails through its own fault."""
     failing = [outcome for outcome in outcomes if outcome.status not in ("passed", "skipped")]
     if not failing:
         raise MalformedReply("the test passes on the present code, so it does not show the fault")
@@ -208,7 +208,7 @@ def _require_shows_fault(outcomes: Sequence[CheckOutcome], path: str) -> None:
 
 
 def _choose_path(suite: Suite) -> str:
-    """Return a new path beside the project's tests, with a name that the test runner collects."""
+    """Return a new path next to the project's tests, with a name that the test runner collects."""
     folder = PurePosixPath(next(iter(suite.test_files), "test_x.py")).parent
     names = (str(folder / f"test_issue{f'_{n}' if n > 1 else ''}.py") for n in count(1))
     return next(name for name in names if name not in suite.task.files)

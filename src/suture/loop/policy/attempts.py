@@ -75,7 +75,7 @@ class Attempt:
 
     @property
     def solved(self) -> bool:
-        """Return whether every deciding check passed, there was one, and nobody rejected the candidate."""
+        """Return whether every deciding check passed, there was one, and no person rejected the candidate."""
         return self.passed > 0 and self.failed == 0 and self.regressed == 0 and not self.rejected
 
 
@@ -201,7 +201,7 @@ NODES_WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunc
 
 
 def detect_stagnation(attempts: Sequence[Attempt], rounds: int, since: int = 0) -> Stagnation:
-    """Return whether a run goes in circles: no new code, or new code that fails as the code before did.
+    """Return whether a run goes in circles: no new code, or new code that fails like the code before it.
 
     Args:
         attempts: The judged candidates in the order of proposal; a repeated one counts in its first round.

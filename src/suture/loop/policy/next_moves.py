@@ -68,7 +68,7 @@ def _needs_examples(progress: Progress, recipe: Recipe) -> bool:
 def _wants_second_version(progress: Progress, recipe: Recipe) -> bool:
     """Return whether one more version is requested before a person is asked which results are right.
 
-    Where two versions differ, the person's answer says most. A conversation is not held twice for it.
+    Where two versions differ, the person's answer says most. A conversation is not repeated for this.
     """
     may_go_on = progress.attempts_left != 0 and (
         recipe.max_rounds is None or progress.round < recipe.max_rounds
@@ -175,7 +175,7 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
 
 
 def _find_missing_model_reason(progress: Progress) -> Reason:
-    """Return why a run without a model ends: nothing was searched, or what was found does not suffice."""
+    """Return why a run without a model ends: nothing was searched, or what was found is not enough."""
     if not progress.has_searched:
         return Reason(code="no_search")
     found = sum(attempt.origin in ("mutation", "fix") for attempt in progress.attempts)
@@ -206,7 +206,7 @@ def _find_stuck_reason(progress: Progress, recipe: Recipe) -> Reason | None:
 def _is_worth_another_round(progress: Progress, recipe: Recipe) -> bool:
     """Return whether a critic's objection to code that passes gets another round; only a few do.
 
-    None does if the coder has weighed the objection and left the code as it is.
+    It does not if the coder has considered the objection and left the code as it is.
     """
     best = progress.best
     if best is None or not best.sent_back or set(progress.faults) == {"unchanged"}:
@@ -380,7 +380,7 @@ def _within_budget(moves: list[Move], progress: Progress, recipe: Recipe) -> tup
 
 
 def _stop_without_success(progress: Progress, outcome: Outcome, reason: Reason) -> tuple[Move, ...]:
-    """End the run without a repair, unless there is code that passes and only a critic objects to."""
+    """End the run without a repair, unless there is code that passes and to which only a critic objects."""
     best = progress.best
     if best is not None and best.solved and best.origin != "user":
         return _stop_healed(best)

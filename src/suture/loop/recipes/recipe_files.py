@@ -135,7 +135,7 @@ def render_recipe_toml(recipe: Recipe) -> str:
 
 def _render_lines(values: Mapping[str, Any]) -> Iterator[str]:
     for key, value in values.items():
-        # JSON and TOML write the texts, numbers, lists and booleans of a recipe in the same way.
+        # JSON and TOML write the strings, numbers, lists and booleans of a recipe in the same way.
         yield f"# {key} is not set" if value is None else f"{key} = {json.dumps(value, ensure_ascii=False)}"
 
 

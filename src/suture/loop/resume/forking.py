@@ -1,4 +1,4 @@
-"""Fork a run: start a new one with the state, the events and the blobs that another had at some step."""
+"""Fork a run: start a new one with the state, the events and the blobs that another run had at some step."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ async def enter_state(state: LoopState, context: RunContext, graph: CompiledGrap
 
 
 async def rewind(context: RunContext, graph: CompiledGraph) -> None:
-    """Set a run that ended because no model answered back to the state before that round.
+    """Reset a run that ended because no model answered to the state before that round.
 
-    The number of decisions is not set back, so that the next decision gets a number of its own.
+    The number of decisions is not reset, so that the next decision gets a number of its own.
 
     Raises:
         UsageError: The checkpoints hold no state before that round.

@@ -1,4 +1,4 @@
-"""Call the extensions of installed packages, which bring checks, advice and repairs."""
+"""Call the extensions of installed packages, which contribute checks, advice and repairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Have a task split into parts by the planner, and write a candidate part by part."""
+"""Let the planner split a task into parts, and write a candidate part by part."""
 
 from __future__ import annotations
 
@@ -134,8 +134,7 @@ async def _write_wave(
 
     All of them have ended before the fault of one is raised.
     """
-    # As in `CallContext.reply_turn`: where reply tokens are limited, each part must know what those before
-    # used.
+    # As in `CallContext.reply_turn`: where reply tokens are limited, each part must know what the previous ones used.
     is_limited = writing.context.budget.limits.completion_tokens is not None
     semaphore = asyncio.Semaphore(1 if is_limited else len(briefs))
 

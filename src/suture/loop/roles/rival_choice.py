@@ -1,4 +1,4 @@
-"""Settle which of several passing repairs is meant, where the tests do not decide: a capable model is asked.
+"""Decide which of several passing repairs is meant if the tests do not: a capable model is asked.
 
 Its choice decides among candidates that pass. What it writes is judged like any other candidate.
 
@@ -105,7 +105,7 @@ async def settle_rivals(
 ) -> list[Attempt]:
     """Ask a capable model which repair is meant, if the tests do not decide; return its candidate, if it passes.
 
-    Nobody is asked if a person has chosen already.
+    No model is asked if a person has already chosen.
 
     Args:
         judged: The repairs that were judged. The last one passes.

@@ -56,7 +56,7 @@ class SuiteProvider:
     def task(self) -> Task:
         """Return the task, including the test that a person has accepted or the results that they confirmed."""
         given = self.user_task
-        # Only a bug report leads to such a test, and only a task that shows no result to such a question.
+        # Only a bug report leads to such a test, and only a task that shows no result leads to such a question.
         is_complete = (
             bool(given.checks or given.test_command) if given.kind == "write" else not given.statement
         )

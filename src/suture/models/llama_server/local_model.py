@@ -1,9 +1,9 @@
 """`local:NAME`: the embedded model as a `Model`. The server starts with the first call.
 
-Concurrent calls with one prompt become one request, so that the server evaluates the prompt once. The slots
-of llama.cpp's server that work at the same time share nothing: each evaluates the whole prompt. The replies
-of one request do share it: their slots start from a copy of the first one's state. A later request goes to
-the slot that holds most of its prompt.
+Concurrent calls with one prompt become one request, so that the server evaluates the prompt once. Slots of llama.cpp's
+server that work at the same time share nothing: each evaluates the whole prompt. The replies of one request share the
+evaluation: their slots start from a copy of the first one's state. A later request goes to the slot that holds most of
+its prompt.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class LocalModel:
             key=server.key,
             base_url=f"{server.url}/v1",
             timeout_s=timeout_s,
-            prefill_body={},  # llama.cpp's server continues a last assistant message by itself
+            prefill_body={},  # llama.cpp's server continues a last assistant message without being asked
         )
         target = ModelTarget(name=self.name, secret=server.key)
         seed = self._settings.model.seed

@@ -31,7 +31,7 @@ from suture.models.tuning import (
 )
 
 QUOTED_STDERR_BYTES = 1500
-"""End of the server's output that a message quotes. Chosen by judgement; not measured."""
+"""Characters of the end of the server's output that a message quotes. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +169,7 @@ class _KilledWhileLoading(ModelError):
 
 
 def _start_once(options: LlamaServerOptions, key: str, timeout_s: float) -> LlamaServer:
-    # A file and not a pipe: a full pipe that nobody reads blocks the server. `_kill` closes the file.
+    # A file and not a pipe: a full pipe that nothing reads blocks the server. `_kill` closes the file.
     log = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the server
     # -P: the user's working directory must not shadow modules. A new session keeps Ctrl-C from the server.
     process = subprocess.Popen(

@@ -44,7 +44,7 @@ def cpu_name() -> str:
 
 
 PROMPT = "def add(a, b):\n    return a + b\n\n" * 6
-"""What is evaluated while the speed is measured. Its length is chosen by judgement; not measured."""
+"""Prompt that is evaluated while the speed is measured. Its length is chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)

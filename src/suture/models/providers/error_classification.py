@@ -51,7 +51,8 @@ NO_QUOTA_PHRASES = (
     "insufficient credits",
     "arrearage",
 )
-"""How OpenAI, Anthropic, Gemini, DeepSeek, OpenRouter and Model Studio say that an account is used up."""
+"""Phrases with which OpenAI, Anthropic, Gemini, DeepSeek, OpenRouter and Model Studio say that an account is used
+up."""
 CONTENT_FILTER_PHRASES = (
     "content_filter",
     "content management policy",
@@ -64,7 +65,7 @@ CONTENT_FILTER_PHRASES = (
     "requires moderation",
     "prohibited content",
 )
-"""How Azure, OpenAI, Model Studio and OpenRouter refuse a prompt for what it is about."""
+"""Phrases with which Azure, OpenAI, Model Studio and OpenRouter refuse a prompt because of its content."""
 BAD_KEY_PHRASES = (
     "api key",
     "api_key",
@@ -77,7 +78,7 @@ BAD_KEY_PHRASES = (
     "security token",
     "signature",
 )
-"""What an error about the key itself speaks of; Gemini says 400 for a wrong one, others 403."""
+"""Phrases in an error about the key itself; Gemini says 400 for a wrong one, others 403."""
 NO_CREDENTIALS_NAMES = (
     "NoCredentialsError",
     "PartialCredentialsError",
@@ -125,7 +126,7 @@ def _classify_names(fault: Exception, class_names: set[str]) -> ProviderErrorKin
             return "connection_closed"
         if "closed" not in messages:
             return "not_a_reply"  # the response is not HTTP
-    # What fails now failed after the connection was made: the server broke off.
+    # A failure here occurs after the connection was made: the server broke off.
     if class_names & {"OSError", "APIConnectionError", "TransportError"}:
         return "cut_off"
     if "APIError" in class_names:  # an event of a stream

@@ -111,7 +111,7 @@ class ModelTarget:
 
     def masked(self, text: str) -> str:
         """Return a string without the key and without credentials in URLs."""
-        # A message may quote a key with other than ASCII characters as Python writes it, without the quotes.
+        # A message may quote a key with non-ASCII characters as Python escapes it, without the quotes.
         for spelling in (self.secret, ascii(self.secret)[1:-1]) if self.secret else ():
             text = text.replace(spelling, "***")
         # A quoted answer may have been cut in the middle of the key.

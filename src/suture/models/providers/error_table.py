@@ -1,9 +1,9 @@
 """The error table: for each kind of provider error, our exception, whether to retry, and the message.
 
-Parameters that a server refuses, learnt from its errors: each is dropped, and the call is sent again.
+Parameters that a server refuses, learned from its errors: each is dropped, and the call is sent again.
 
 No table of models can be complete: servers differ, and the same server changes with each model. A refused request
-costs nothing. What was learnt is remembered for the model in this process.
+costs nothing. What was learned is remembered for the model in this process.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class ErrorRule:
         counts: Whether the error counts towards the circuit breaker of the endpoint.
         sentence: Text for people; it follows the model's name.
         remedy: What the user can do; `{protocol}` and `{key}` are filled in for the model.
-        doubts_address: Whether the answer may come from something else than the model's server.
+        doubts_address: Whether the answer may come from something other than the model's server.
     """
 
     error: type[ModelError]
@@ -198,7 +198,7 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     ),
     "unknown": ErrorRule(error=ReplyLost, sentence="failed in an unknown way"),
 }
-"""Kind of a provider error -> what becomes of it."""
+"""Kind of a provider error -> how it is handled."""
 
 
 REFUSING_STATUSES = (400, 404, 405, 422, 500, 501)
@@ -228,7 +228,7 @@ NAMES: Mapping[RequestParameter, re.Pattern[str]] = {
         r"v1/responses|responses api|not a chat model|not supported in the v1/chat/completions", re.IGNORECASE
     ),
 }
-"""How errors name what they refuse."""
+"""Matches the names of refused parameters in errors."""
 REFUSALS = re.compile(
     r"unsupported|not support|n[o']t (?:be )?(?:accept|allow|permit|available|enabled|implement|valid)|unavailable"
     r"|unrecogni[sz]ed|unknown|unexpected|extra (?:inputs|fields?|_forbidden)|extra_forbidden|forbidden|deprecated"
@@ -236,7 +236,7 @@ REFUSALS = re.compile(
     r"|should be|out of range|less than|does not",
     re.IGNORECASE,
 )
-"""What an error says of something that it refuses."""
+"""Matches what an error says about something that it refuses."""
 TOKEN_LIMIT = re.compile(r"\bmax_?(?:completion_|output_)?tokens\b|max_output_tokens|maxOutputTokens")
 INTEGER = re.compile(r"(?<![\w.])\d[\d,]*(?![\w.]*\d)")
 
@@ -265,7 +265,7 @@ def learned_refusals(address: str, model: str) -> LearnedRefusals:
 
 
 def forget_refusals() -> None:
-    """Forget everything, as a new process does."""
+    """Forget everything, as in a new process."""
     with _lock:
         _learned.clear()
 

@@ -31,7 +31,7 @@ ResponseFault = Literal[
     "redirect", "web_page", "too_long", "bad_encoding", "not_a_reply", "failed_reply", "cut_off"
 ]
 QUOTED_CHARS = 200
-"""Length of what is quoted of a response. Chosen by judgement; not measured."""
+"""Characters of a response that are quoted. Chosen by judgement; not measured."""
 EXPECTED_CONTENT: Mapping[WireProtocol, str] = {
     "OpenAI": "`choices` with a message in each, or `output`",
     "Anthropic": "`content` with its parts",

@@ -1,4 +1,5 @@
-"""LangChain's model of OpenAI's protocols, with what it leaves out: thinking, refusals, and the token limit's name.
+"""LangChain's model of OpenAI's protocols, with what LangChain leaves out: thinking, refusals, and the token limit's
+name.
 
 Importing this module imports OpenAI's SDK.
 """
@@ -18,15 +19,16 @@ from pydantic import BaseModel
 from suture.models.providers.http_guard import repair_counts
 
 THINKING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
-"""Where servers put the thinking beside `content`: DeepSeek, Qwen, vLLM and llama.cpp the first, newer versions of
-vLLM and OpenRouter the second. OpenRouter's details hold signatures, so they are sent back with tool results."""
+"""Fields next to `content` in which servers put the thinking: DeepSeek, Qwen, vLLM and llama.cpp the first, newer
+versions of vLLM and OpenRouter the second. OpenRouter's details hold signatures, so they are sent back with tool
+results."""
 KEPT_FIELDS = (*THINKING_FIELDS, "refusal")
 CHAT_ONLY_PARAMETERS = ("seed", "n", "logprobs", "top_logprobs", "stop")
 """Parameters of Chat Completions that the Responses API does not have."""
 
 
 class OpenAIProtocolChat(ChatOpenAI):
-    """A model behind Chat Completions or the Responses API, of OpenAI or of any other server."""
+    """A model that is called by Chat Completions or the Responses API, of OpenAI or of any other server."""
 
     token_limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_completion_tokens"
     """The parameter for the reply's length in Chat Completions. Servers older than OpenAI's reasoning models know

@@ -184,7 +184,7 @@ def _cut_at_stop(text: str, stop: Sequence[str]) -> str:
 
 
 def _written_bytes(reply: Reply) -> int:
-    """Return the size of all that the model wrote, which is an upper bound of its tokens."""
+    """Return the size of everything that the model wrote, which is an upper bound of its tokens."""
     return token_upper_bound(reply.thinking + reply.text + _arguments_text(reply.tool_calls))
 
 
@@ -227,7 +227,7 @@ def _add_usage(
     prompt_tokens = _plausible(
         reported.get("input_tokens"),
         minimum=sum(token_lower_bound(message.content) for message in messages),
-        # Twice the bound, by judgement: a provider may count in its own way, but not in another dimension.
+        # Twice the bound, by judgement: a provider may count differently, but not by orders of magnitude.
         maximum=2 * (prompt_token_upper_bound(messages) + tool_tokens) + MAX_PROVIDER_OVERHEAD_TOKENS,
     )
     # A server that ignores our limit may write more tokens, but never more tokens than bytes.

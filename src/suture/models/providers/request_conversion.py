@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from langchain_core.runnables import Runnable
 
 CACHE_MARK = {"type": "ephemeral"}
-"""Anthropic keeps what is marked so for five minutes since its last use."""
+"""Anthropic caches what is marked this way for five minutes after its last use."""
 UNDECODED_ARGUMENTS = "INVALID_JSON"
-"""The only argument of a call whose arguments were no JSON object: providers accept only objects in a history.
+"""The only argument of a call whose arguments were not a JSON object: providers accept only objects in a history.
 The name is the one that Anthropic's documentation on streamed tool arguments recommends."""
 
 

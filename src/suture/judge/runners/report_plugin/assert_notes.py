@@ -1,4 +1,4 @@
-"""What assertions of the tests send to the audit hook: that they failed, or that they hold if that was asked for."""
+"""What assertions of the tests send to the audit hook: that they failed or, on request, that they hold."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .assert_watch import CatchingLines
 from .machinery import PLUGIN_FOLDER
 from .origins import get_file
 
-# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+# The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 ASSERT_REQUESTS = frozenset(("failed_assert", "skipped_assert", "passed_assert"))
 """The requests that tests send. Code under test may send them too."""

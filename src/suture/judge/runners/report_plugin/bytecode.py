@@ -10,7 +10,7 @@ from contextlib import suppress
 SOURCE_TIMESTAMP_S = 946684800
 """The time stamp that every source file gets, so that bytecode of an earlier run is accepted."""
 MAX_FILES, MAX_BYTES = 4000, 16 << 20
-"""A larger project's bytecode is not brought back. Chosen by judgement; not measured."""
+"""Maximum bytes of a project's bytecode; more is not collected. Chosen by judgement; not measured."""
 
 
 def backdate(sources: list[str]) -> None:

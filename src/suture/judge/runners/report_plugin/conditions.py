@@ -1,6 +1,6 @@
 """A pytest plugin that sets conditions which may decide how a flaky test ends: order, random numbers and clock.
 
-Experiments load it beside the reporting plugin; nothing that it does is part of a verdict. It runs where the
+Experiments load it together with the reporting plugin; nothing that it does is part of a verdict. It runs where the
 reporting plugin runs: Python 3.8 syntax, the standard library and pytest only. It is loaded before any module of the
 project, so that `from time import time` there gets the clock that is set here.
 """

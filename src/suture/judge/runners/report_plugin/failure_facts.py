@@ -98,7 +98,7 @@ class FailureFacts:
             names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
             held = frames[-1].f_locals
             values.update((name, held[name]) for name in names if name in held and name not in values)
-        # The two sides of the failed comparison are reported beside it.
+        # The two sides of the failed comparison are reported as well.
         others = [(name, value) for name, value in values.items() if id(value) not in self._sides]
         texts = ((str(name), render_value(value)) for name, value in others[:MAX_INPUTS])
         return {name: text for name, text in texts if text}

@@ -21,7 +21,7 @@ from typing import Any
 
 from .library_data import LibraryData, find_forged_patterns
 
-# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+# The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 DECIDING_PACKAGES = frozenset(
     ("_pytest", "pytest", "pluggy", "unittest", "doctest", "builtins", "xdist", "execnet")
@@ -101,7 +101,7 @@ class TestMachinery:
         self._record(name, sys.modules, [name])
         self._record_values(name, members)
         for key, value in list(members.items()):
-            # The classes of `builtins` are left out, because Python lets nobody change them.
+            # The classes of `builtins` are left out, because Python does not allow changes to them.
             if isinstance(value, type) and vars(value).get("__module__") == name and name != "builtins":
                 attributes = vars(value)
                 self._classes.append((f"{name}.{key}", value, frozenset(attributes)))
@@ -148,7 +148,7 @@ class TestMachinery:
         It is called twice for each test, and changes are rare.
 
         Args:
-            moment: What the last time refers to, such as the end of a test.
+            moment: The moment of the last call with which to compare, such as the end of a test.
         """
         # A test undoes its own changes of data in its teardown, and the file of a value is not known.
         data = dict.fromkeys(self._data.find_changes(), "") if moment == "teardown" else {}
@@ -318,7 +318,7 @@ def compile_comparer(namespace: Any, values: dict[str, Any]) -> Any:
     """Return a function that returns whether a namespace still has some values.
 
     The names are global variables of the function, and the namespace is the dictionary of its global variables: Python
-    caches where it finds these. A removed name raises `NameError`, as long as nobody adds it to the builtins.
+    caches where it finds these. A removed name raises `NameError`, unless it was added to the builtins.
     """
     names, expected = [*values], [*values.values()]
     read_names = itemgetter(names[0], *names)  # the first one twice, as in `make_readers`

@@ -11,7 +11,7 @@ from typing import Any
 ENCODING = sys.getfilesystemencoding()
 BUFFERS = (bytearray, memoryview) if sys.version_info < (3, 12) else ()
 """Other types of paths, which newer Pythons refuse."""
-# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+# The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 
 
@@ -39,7 +39,7 @@ class Origins:
         return folder.startswith(self._root) and "site-packages" not in folder
 
     def is_candidate(self, file: str) -> bool:
-        """Whether code comes from a file that the candidate wrote, or that nobody knows."""
+        """Return whether code comes from a file that the candidate wrote, or from an unknown file."""
         known = self._known.get(file)
         if known is None:
             known = self._known[file] = self._look_up(file)
@@ -81,7 +81,7 @@ def make_absolute(path: str, folder: str) -> str:
 def decode_path(path: Any) -> str:
     """Return the path of an audit event as it is used; empty for a file descriptor.
 
-    Code under test may have made its class, so that no method of that may run.
+    Code under test may have made its class, so none of that class's methods may run.
     """
     if issubclass(type(path), BUFFERS):
         path = memoryview(path).tobytes()

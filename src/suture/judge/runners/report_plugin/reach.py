@@ -1,7 +1,7 @@
 """Recording which functions of the project each test runs, in a run on the task's own files.
 
-It tells later which tests a change of a function can affect. It is not part of a verdict: the records are not signed,
-and a test that fails while it is recorded runs again without (see `TestCommand`).
+The record later tells which tests a change of a function can affect. It is not part of a verdict: the records are not
+signed, and a test that fails while it is recorded runs again without (see `TestCommand`).
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class ProfilerTracer:
     def __init__(self) -> None:
         try:
             profiling = importlib.import_module("_lsprof")  # type: Any
-        except ImportError:  # another Python than CPython; nothing is recorded
+        except ImportError:  # a Python other than CPython; nothing is recorded
             profiling = None
         self._make_profiler = getattr(profiling, "Profiler", None)
         self._active = []  # type: list[Any]

@@ -23,7 +23,7 @@ try:
 except ImportError:  # not every Python has it
     from json.encoder import encode_basestring_ascii as encode_text
 
-# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+# The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 BLOCK_BYTES = 64
 """Block size of SHA-256, which HMAC needs (RFC 2104)."""
@@ -75,7 +75,7 @@ class SignedReport:
         self.name = name
         self.count = 0
         self._key = key
-        self._lock = allocate_lock()  # code under test may do in several threads what is reported
+        self._lock = allocate_lock()  # code under test may report from several threads
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def write(self, event: dict[str, Any]) -> None:

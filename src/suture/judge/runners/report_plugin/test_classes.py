@@ -8,12 +8,12 @@ from operator import is_
 from types import FunctionType
 from typing import Any
 
-# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+# The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__bool__")
 METHOD_TYPES = (FunctionType, type(object.__eq__), type(None))
 """Types of methods that a class may get from elsewhere, as from a decorator. Others, such as a partial function, do not
-get the object, so that they cannot compare it."""
+get the object, so they cannot compare it."""
 
 
 class TestClasses:

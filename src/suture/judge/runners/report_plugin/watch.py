@@ -29,7 +29,7 @@ from .origins import Origins, decode_path, get_file, get_library_name, identify_
 from .signing import SignedReport
 from .test_classes import TestClasses
 
-# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+# The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 BUILTINS = dict(vars(builtins))
 REQUEST = "suture.report"
@@ -65,7 +65,7 @@ ACTING_FILES = frozenset((
     "inspect.py", "timeit.py", "cProfile.py", "profile.py", "doctest.py", "code.py", "codeop.py", "trace.py",
     "bdb.py", "pdb.py", "cmd.py", "runpy.py",
 ))  # fmt: skip
-"""Files of the library that hand frames on to their caller, or run strings for it. What the code in such a string does
+"""Files of the library that pass frames on to their caller, or run strings for it. What the code in such a string does
 itself is reported for all files."""
 RENDERING_FILES = frozenset(("warnings.py", "traceback.py", "logging/__init__.py", "base_tasks.py"))
 """Files of the library that read frames, and lines of source code, to show them."""
@@ -73,7 +73,7 @@ FUNCTIONS_FOR_CALLERS = frozenset((
     "walk_tb", "walk_stack", "extract_stack", "format_stack", "print_stack", "findCaller", "formatwarning",
     "_task_get_stack",
 ))  # fmt: skip
-"""Functions in these files that hand on what they read to a caller outside of them."""
+"""Functions in these files that pass what they read to a caller outside of them."""
 IMPORTING_FUNCTION = "exec_module"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 LOST_FAILURE = "a failed assert of a test"
@@ -111,7 +111,7 @@ class Watch:
         self._seen = set()  # type: set[tuple[str, str]]
         self._changed_by_tests = set()  # type: set[tuple[str, str]]
         self._new_changes = []  # type: list[tuple[str, str]]
-        """Those that the next line reports. They do not wait for the end, which a stopped run never writes."""
+        """Changes that the next line reports. They do not wait for the end, which a stopped run never writes."""
         self.asserts = AssertNotes(self._is_test, origins.is_candidate)
         self._classes = TestClasses(machinery.find_file, origins.is_candidate)
         self._tests_left = 0
@@ -295,7 +295,7 @@ class Watch:
             if name_in_library in RENDERING_FILES:
                 is_for_caller = frame.f_code.co_name in FUNCTIONS_FOR_CALLERS
             elif name_in_library[:1] == "<":
-                is_text = True  # whoever ran it, such as `typing.get_type_hints`
+                is_text = True  # the function that ran it, such as `typing.get_type_hints`
             elif name_in_library not in ACTING_FILES and not is_text:
                 return
             frame = frame.f_back
@@ -319,7 +319,7 @@ class Watch:
             frame = frame.f_back
 
     def _find_secret(self, path: str) -> str:
-        """Return what a file is that the candidate has no reason to open; empty for another file."""
+        """Return what a file is that the candidate has no reason to open; empty for any other file."""
         what = self._secret_files.get(make_absolute(path, getcwd()))
         if what is not None:
             return what

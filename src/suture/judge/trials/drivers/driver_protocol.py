@@ -43,13 +43,13 @@ class Driver:
         build_common: Takes the project's files, the test files and the shell lines. Returns the part of the
             plan that all jobs share.
         round_size: Candidates that one process tries in a round.
-        parallel: Processes that run side by side.
+        parallel: Processes that run in parallel.
         max_rivals: Candidates that are tried after the first that passes.
         min_timeout_s: Minimum timeout of a trial.
         own_runner: The program of the project's own runner, if that runs the tests and stays loaded. Then a
             driver is only used for shell lines that `whole_runners` can parse. Empty if a harness runs them.
         make_interruptible: Takes the path and the source of a file, and its language. Returns the source with checks in
-            its loops, by which the driver can end them. `None` if the driver has no such means.
+            its loops, by which the driver can end them. `None` if the driver cannot interrupt loops.
         extract_error: Takes what a failing test printed, and returns the error in it.
     """
 
@@ -126,7 +126,7 @@ def find_driver(argv: Sequence[str], files: Mapping[str, bytes], language: Langu
 
 
 def shell_lines(argv: Sequence[str], files: Mapping[str, bytes]) -> list[str]:
-    """Return what a command has a shell run: itself, or the package scripts that it starts."""
+    """Return what a shell runs for a command: the command itself, or the package scripts that it starts."""
     script_argv = bypass_npm(argv, files)
     if script_argv is not None and script_argv[0] == "/bin/sh":
         return [script_argv[-1]]  # `npm run NAME` runs that script only, not also `test`
@@ -164,7 +164,7 @@ async def run_driver(
 async def run_rounds(
     rounds: Sequence[Coroutine[Any, Any, list[T]]], passes: Callable[[Sequence[T]], bool]
 ) -> list[T]:
-    """Run rounds side by side, and return their results in order.
+    """Run rounds in parallel, and return their results in order.
 
     Rounds that are cut off have no result.
 

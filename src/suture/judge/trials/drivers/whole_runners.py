@@ -1,6 +1,6 @@
 """Jobs for Jest, Vitest, Mocha and tape: the project's own runner stays loaded and runs a few files.
 
-The runner is loaded by an *engine*, a program beside this file.
+The runner is loaded by an *engine*, a program next to this file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TAPE = (*COMMON, "node_hooks.mjs", "tape_engine.cjs")
 STATUS_ONLY = ("mocha", "tape")
 """Runners whose command is judged by its exit status. Which of their tests pass only orders candidates."""
 SHELL_SYNTAX = re.compile(r"[&|;<>$`()*?{}~#\\\n]")
-"""Characters by which a shell does more with a line than to split it into words."""
+"""Characters that make a shell do more with a line than split it into words."""
 SHELL_SYNTAX_WITHOUT_GLOBS = re.compile(r"[&|;<>$`()~#\\\n]")
 """Matches shell syntax that cannot be parsed here, for runners that expand file patterns themselves."""
 GLOB = re.compile(r"(\*\*/|\*\*|\*|\?)")
@@ -120,7 +120,7 @@ def _runner_arguments(runner: str, arguments: Sequence[str]) -> Sequence[str] | 
 def _options_to_pass(arguments: Sequence[str]) -> list[str] | None:
     """Return the options that are passed on to Jest or Vitest; `None` if one of them is refused.
 
-    Names of files and folders are left out, because each run names the files that it needs.
+    Names of files and folders are omitted, because each run names the files that it needs.
     """
     options: list[str] = []
     words = list(arguments)

@@ -92,7 +92,7 @@ class Forks:
             propagates: An exception class; if the function raises it, it leaves this call in the child.
 
         Returns:
-            (output, finished): what it wrote, and whether the child came to its end.
+            (output, finished): what it wrote, and whether the child ran to its end.
         """
         read_fd, write_fd = os.pipe()
         pid = os.fork()

@@ -35,7 +35,7 @@ EARLIER_VALUES = 10
 
 
 class CallTimeout(BaseException):
-    """A call has no answer, as it used up its CPU seconds or has no arguments."""
+    """A call has no answer, because it used up its CPU seconds or has no arguments."""
 
 
 def call_all(calls: list[Any], call_cpu_s: float, write: Callable[[bytes], None]) -> None:
@@ -101,7 +101,7 @@ def _find_member(member: EnumMember) -> Any:
 
 
 def _leave_test_run() -> None:
-    """Make this process look like one of an ordinary program: code that recognises a test run shall not do so here."""
+    """Make this process look like one of an ordinary program: code must not be able to recognise a test run here."""
     for name in [name for name in os.environ if name.startswith("PYTEST_")]:
         del os.environ[name]
     sys.argv[:] = [""]

@@ -112,7 +112,7 @@ class Tracer:
         if path is None:
             renders = code.co_name in REPR_FUNCTIONS and code.co_filename.endswith(REPR_MODULES)
             return self._pause_until_return(frame) if renders else None
-        caller = frame.f_back  # a test, unless its file is traced; code may also lie beside its tests
+        caller = frame.f_back  # a test, unless its file is traced; code may also be in the file of its tests
         self.lines[path].add(frame.f_lineno)
         if caller is not None and (
             self.find_path(caller.f_code.co_filename) is None or caller.f_code.co_name.startswith("test")
@@ -146,7 +146,7 @@ class Tracer:
         return trace
 
     def _pause_until_return(self, frame: Any) -> Any:
-        """Record nothing while a failure is rendered: a `__repr__` that runs for that is not at fault."""
+        """Record nothing while a failure is rendered: a `__repr__` that runs for this is not at fault."""
         self._is_rendering = True
         frame.f_trace_lines = False
 

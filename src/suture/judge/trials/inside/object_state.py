@@ -25,7 +25,7 @@ CONTAINERS = (dict, list, tuple, set, frozenset, deque)
 def fingerprint_object(value: Any) -> int | None:
     """Return a number that stays the same as long as nothing changes an object of the project, or what it holds.
 
-    It is `None` if the object has too many parts to tell.
+    It is `None` if the object has too many parts.
     """
     state = _State()
     state.add(value)
