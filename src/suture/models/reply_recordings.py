@@ -1,4 +1,4 @@
-"""Recordings of replies: each reply is on disk before it is used, so that it is never paid for twice.
+"""Recordings of replies: each reply is on disk before it is used, so it is never paid for twice.
 
 `RecordedModel` writes and reads the replies of a run; `ReplyRecording` holds those of an earlier run for a
 replay.
@@ -200,7 +200,7 @@ class RecordedModel:
 
     Args:
         model: The model for calls that are not recorded yet.
-        replies_dir: Holds one JSON file per call, with the prompt beside the reply; created when needed.
+        replies_dir: Holds one JSON file per call, with the prompt and the reply; created when needed.
         source: A recording of another run, which is consulted before the model.
         or_live: Whether the model is called for what the source lacks.
         on_stored: Called when something new is on disk, before anyone uses it.

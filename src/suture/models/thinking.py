@@ -12,7 +12,7 @@ from suture.models.chat_model import Reply
 
 TAG_NAMES = "think|thinking|thought|seed:think"
 """Tags around thinking: `think` by DeepSeek, Qwen and most others, `thought` by Gemini, `seed:think` by Seed."""
-# A tag beside a quote or a backtick is text about tags, such as code that removes them.
+# A tag next to a quote or a backtick is text about tags, such as code that removes them.
 OPENING = re.compile(rf"^[ \t]*(?:<(?:{TAG_NAMES})>|\[THINK\])", re.IGNORECASE | re.MULTILINE)
 CLOSING = re.compile(
     rf"(?<!['\"\\*?])(?<!(?<!``)`)(?:</(?:{TAG_NAMES})>|\[/THINK\])(?!['\"\\]|`(?!``))", re.IGNORECASE

@@ -1,6 +1,6 @@
 """Tuning numbers of the models package, with their units and the reason for each.
 
-Protocol constants (HTTP statuses, header names, wire formats) stay beside the code that uses them.
+Protocol constants (HTTP statuses, header names, wire formats) stay next to the code that uses them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ PROMPT_OVERHEAD_TOKENS = 40
 """Tokens that a chat template adds once: the start of the reply, and a default system message if we send
 none."""
 ASCII_CHARS_PER_TOKEN = 2.5
-"""Lower than the four characters per token of English prose and the three of code, because digits and
-punctuation make short tokens."""
+"""Characters per token: fewer than the four of English prose and the three of code, because digits and punctuation make
+short tokens."""
 OTHER_BYTES_PER_TOKEN = 2
 """UTF-8 bytes per token of text that is not ASCII."""
 ESTIMATE_MARGIN = 1.1
-"""Factor on a learnt ratio of tokens to bytes, because prompts of one run differ little in kind."""
+"""Factor on a learned ratio of tokens to bytes; prompts of one run differ little in kind."""
 MIN_LEARNING_BYTES = 1_000
-"""Shorter prompts teach nothing about the length of tokens: the chat template dominates their count."""
+"""Minimum bytes of a prompt from which the length of tokens is learned; the chat template dominates the count of
+shorter ones."""
 MAX_LEARNING_CALLS = 8
-"""Latest calls from which the length of tokens is learnt; the highest ratio among them counts."""
+"""Number of latest calls from which the length of tokens is learned; the highest ratio among them counts."""
 MAX_WORDS_PER_TOKEN = 1.5
 """More words than any tokenizer puts into one token: most split at blanks, and those that do not
 ("SuperBPE", Liu et al. 2025) reach about 1.2."""
@@ -95,15 +96,15 @@ MAX_OBJECT_STARTS = 40
 
 # The embedded llama.cpp server
 SERVER_START_TIMEOUT_S = 300.0
-"""Loading a gigabyte from a slow disk takes minutes."""
+"""Seconds until the server must be healthy: loading a gigabyte from a slow disk takes minutes."""
 HEALTH_TIMEOUT_S = 5.0
 """Maximum seconds of one question whether the server is healthy. Chosen by judgement; not measured."""
 HEALTH_POLL_S = 0.05
 """Seconds between two questions whether the server is healthy. Chosen by judgement; not measured."""
 TOKEN_COUNT_TIMEOUT_S = 60.0
-"""Counting takes milliseconds, but the server may be busy with replies."""
+"""Seconds to count tokens: that takes milliseconds, but the server may be busy with replies."""
 SERVER_EXIT_WAIT_S = 1.0
-"""The connection breaks a moment before the child process has ended."""
+"""Seconds to wait for the child's end: the connection breaks a moment before the process has ended."""
 BATCH_WINDOW_S = 0.05
 """Seconds for which calls with the same prompt are collected: the branches of a round arrive within milliseconds."""
 MAX_SERVER_SLOTS = 4
@@ -116,7 +117,7 @@ SERVER_WORKING_BYTES = 300 << 20
 MAX_PROMPT_CACHE_BYTES = 512 << 20
 """Cache for prompts that a slot has left and may return to; llama.cpp's own limit is 8 GiB."""
 MIN_SERVER_UPTIME_S = 60.0
-"""A restarted server that dies sooner would die again."""
+"""Seconds that a restarted server must live; one that dies sooner would die again."""
 MIN_THREAD_GAIN = 1.1
 """More threads must be faster by this factor, because each of them is taken from the sandbox."""
 CALIBRATION_REPLY_TOKENS = 12
@@ -129,7 +130,7 @@ BUSY_LOAD = 0.5
 
 # Downloading weights
 CONNECT_TIMEOUT_S = 5.0
-"""A hub that cannot be reached must not keep the user from the next source."""
+"""Seconds to connect to a hub: one that cannot be reached must not delay the next source for long."""
 STALL_TIMEOUT_S = 30.0
 """Seconds without a byte after which the download continues at the next source."""
 PARALLEL_WHEELS = 3

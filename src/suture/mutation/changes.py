@@ -5,12 +5,11 @@ the other changes of the same operator: the likeliest repair has weight 1, and a
 half as likely. `OPERATOR_PRIORS` compares the operators with each other. The product of both is the *prior*
 of a mutant, by which the search orders its candidates.
 
-Almost all weights in the operators are chosen by judgement and not measured. A comment gives the reason of
-the others.
+Almost all weights in the operators are chosen by judgement and not measured. Comments give the reasons for the others.
 
 What a failing test says about a literal: where the actual value differs from the expected one.
 
-If the test expects `a, b` and gets `a,b`, a string with `,` followed by a value lacks a space there, whatever it
+If the test expects `a, b` and gets `a,b`, a string with `,` before a value probably lacks a space there, whatever it
 formats.
 """
 

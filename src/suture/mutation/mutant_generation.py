@@ -115,7 +115,7 @@ class _Generator:
     ) -> Iterator[Mutant]:
         """Yield the new mutants that an operator makes of a node, the likeliest first.
 
-        Their priors decrease with their rank: of an operator that offers many changes, each is less likely.
+        Their priors decrease with their rank: if an operator offers many changes, each of them is less likely.
         """
         source, changes = self._source, []
         for change in self._changes(line, operator, generate):

@@ -32,11 +32,11 @@ OPERATOR_PRIORS: Mapping[OperatorName, float] = {
     "truth_test": 0.2, "regular_expression": 0.2, "conversion": 0.08,
     "similar_name": 0.2, "accepted_class": 0.2, "handled_exception": 0.1,
 }  # fmt: skip
-"""How likely a repair is of each kind, in (0, 1]. Chosen by judgement; not measured."""
+"""Prior probability of each kind of repair, in (0, 1]. Chosen by judgement; not measured."""
 PRIOR_SCALE = 0.4
-"""All priors are scaled by this, to leave room below 1 for weights above the ordinary."""
+"""Factor on all priors, which leaves room below 1 for unusually large weights."""
 CROWDING_EXPONENT = 0.5
-"""A change weighs less by its place among the changes of one operator at one node, to this power."""
+"""Exponent of a change's rank among the changes of one operator at one node, by which its weight decreases."""
 ANNOTATION_FACTOR = 0.1
 """Weight of a change of a type annotation: almost nothing reads annotations at run time."""
 UNREAD_VARIABLE_FACTOR = 8.0
@@ -83,7 +83,7 @@ MAX_FREQUENCY_RATIO = 5.0
 ODD_NUMBER_FACTOR = 1.6
 """Factor for a number that the file has once, while a neighbouring number appears several times: 999 among 1000s."""
 POINTLESS_SIGN_FACTOR = 10.0
-"""How much likelier code without effect is wrong: nobody writes `+1` or `x = x`."""
+"""How much likelier code without effect is wrong: `+1` or `x = x` are never written on purpose."""
 PLURAL_FACTOR = 2.0
 """How much likelier a loop iterates over the plural of its variable: `for part in self.parts`."""
 UNFIT_KIND_FACTOR = 0.25

@@ -1,4 +1,4 @@
-"""Tell changes of layout, and of imports that nothing uses, from changes of what a file does.
+"""Distinguish changes of layout, and of imports that nothing uses, from changes of what a file does.
 
 A formatter, or the fix of a linter, may change tests in this way: they decide as before.
 """
@@ -29,7 +29,7 @@ ENDED_BY_NEWLINE = frozenset(("return", "break", "continue", "throw", "yield"))
 
 
 def changes_only_layout(path: str, before: str, after: str) -> bool:
-    """Return whether a change of a file keeps all that it does, and at most removes or moves imports.
+    """Return whether a change of a file preserves its behaviour, and at most removes or moves imports.
 
     Args:
         path: The file's path, which tells its language.

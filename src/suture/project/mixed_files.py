@@ -80,7 +80,7 @@ def _holds_both(text: str) -> bool:
 
 
 def keeps_tests(before: str, after: str, path: str = "") -> bool:
-    """Return whether a new version of a file leaves everything in it that decides as it was.
+    """Return whether a new version of a file leaves everything in it that decides unchanged.
 
     Args:
         path: The file's path; by default that of a Python file.

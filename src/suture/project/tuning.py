@@ -8,13 +8,13 @@ MAX_PROJECT_BYTES = 128 * 2**20
 """Total size of a project's files. Each run keeps them in memory and copies them into the sandbox. A request to a warm
 sandbox may have 256 MiB in total, and so may the stored task."""
 MAX_PROJECT_ENTRIES = 1_000_000
-"""Names that are listed, whether they belong to the project or not: about 10 s."""
+"""Names that are listed, whether or not they belong to the project; listing that many takes about 10 s."""
 MAX_FOLDER_DEPTH = 64
 """Nested folders. Python's own recursion limit is 1,000."""
 MAX_EXCLUDED_FILES = 500
 """Names of excluded files in the ledger."""
 MAX_IGNORED_ENTRIES = 2000
-"""Names in one ignored folder that are considered as modules; the folder may as well hold data."""
+"""Names in one ignored folder that are considered as modules; the folder may also contain data."""
 MAX_IGNORE_FILE_BYTES = 2**20
 """Size of one `.gitignore`."""
 MAX_SCANNED_MODULE_BYTES = 4 * 2**20
@@ -26,7 +26,8 @@ MAX_SERVICE_ACCOUNT_BYTES = 64 * 2**10
 
 # Patterns and diffs
 MAX_MATCH_STEPS = 200_000_000
-"""Some seconds of matching: patterns times paths. A project of 100,000 files with 300 patterns needs a third of it."""
+"""Steps of matching (patterns times paths), which take some seconds. A project of 100,000 files with 300 patterns needs
+a third of it."""
 SECRET_MATCH_STEPS_PER_CHAR = 100_000
 """Steps of matching one file name against the built-in patterns of secret files, for each character of the name."""
 MAX_CACHED_PATHS = 200_000
@@ -40,7 +41,7 @@ MAX_ANCHOR_DEPTH = 40
 
 # Git
 GIT_TIMEOUT_S = 30.0
-"""Time of one git command: enough for a large repository on a cold disk."""
+"""Seconds of one git command: enough for a large repository on a cold disk."""
 MAX_GIT_OUTPUT_BYTES = 256 * 2**20
 """Output of one git command: a tree of a few hundred bytes can describe any number of files."""
 MAX_GIT_MEMORY_BYTES = 4 * 2**30
@@ -72,7 +73,7 @@ MAX_PARSED_CHARS = 4_000_000
 PARSING_OVERHEAD_CHARS = 100
 """What parsing costs besides the length of a source, so that very many short sources spend the budget, too."""
 MAX_SPLICED_STATEMENTS = 1000
-"""Statements side by side in a snippet that is merged into a file. Each is compared with each of the file."""
+"""Statements in one scope of a snippet that is merged into a file. Each is compared with each of the file."""
 MAX_SUGGESTED_FUNCTIONS = 40
 """Names of functions that are suggested in place of an unknown one. Chosen by judgement; not measured."""
 
@@ -123,7 +124,7 @@ MAX_SCANNED_FILE_CHARS = 200_000
 MAX_SCANNED_CHARS = 1_000_000
 """Length of all files together; scanning that much takes seconds."""
 MAX_FINDINGS = 200
-"""Findings of one change; the strictest come first. Nobody answers questions about more."""
+"""Findings of one change; the strictest come first. A person will not answer questions about more."""
 MAX_QUOTED_CODE_CHARS = 160
 """Length of the code that a finding quotes: about two lines of a terminal."""
 MAX_SOURCE_LINE_CHARS = 1000

@@ -126,7 +126,7 @@ def compare_test_files(path: str, old: TestFile, new: TestFile) -> TestFileChang
 
 
 def asks_as_much(old: TestCase, new: TestCase) -> bool:
-    """Return whether a test of another place is an old test: it has its name, its assertions and its cases, or all."""
+    """Return whether a test in another place is an old test: it has its name, assertions and cases, or its source."""
     if old.source == new.source:
         return True
     demands = Counter(assertion.demand for assertion in new.assertions)

@@ -1,5 +1,4 @@
-"""Gate: let the user's own program work, judge its change, and return the reasons to it until the change is
-accepted."""
+"""Gate: let the user's own program work, judge its change, and report back until the change is accepted."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "”": "”", "‘": "’"
 """Opening quote -> closing quote."""
 BLANK = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)+", re.DOTALL)
 NUMBER = re.compile(r"[-+]?(?:\d{1,30}(?:\.\d{1,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?(?![\w.%])")
-"""Matches a number that nothing continues: not the `1` of `1st` or of `1%`."""
+"""Matches a number that ends there: not the `1` of `1st` or of `1%`."""
 WORD = re.compile(r"[A-Za-z_][\w-]*(?:\.[A-Za-z_]\w*)?")
 CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 EMPTY_WORDS = frozenset({"undefined", "nan", "infinity", "inf", "todo", "tbd"})
@@ -165,7 +165,7 @@ class _LenientParser:
             return chr(int(digits, 16)), position + 6
         if character in QUOTES:
             return character, position + 2
-        return "\\" + character, position + 2  # no escape of JSON: the backslash was meant, as in `\d`
+        return "\\" + character, position + 2  # not a JSON escape: the backslash was meant, as in `\d`
 
     def _skip_commas(self) -> None:
         self._skip_blank()

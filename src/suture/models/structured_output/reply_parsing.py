@@ -185,7 +185,7 @@ def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _salvage(text: str, type_: type[T], schema: dict[str, Any]) -> T:
-    """Return the one value in a reply that is not plain JSON, read with all tolerance."""
+    """Return the one value in a reply that is not plain JSON, read as tolerantly as possible."""
     names = schema.get("properties", ())
     values: list[T] = []
     faults: list[SchemaMismatch] = []

@@ -164,7 +164,7 @@ class PythonTree:
     def weigh_unread(self, node: ast.AST) -> dict[str, float]:
         """Return each variable and parameter that the function around a node never reads -> the weight of reading it.
 
-        Those that need no reading are left out: `self`, names that begin with `_`, and what counts in a `range`.
+        Those that need no reading are left out: `self`, names that begin with `_`, and counters of a `range`.
         """
         function = self.enclosing_function(node)
         if function is None:

@@ -263,7 +263,7 @@ class _Layout:
         return len(get_indent(self.lines[row]))
 
     def balance_share(self, bracket: str) -> float:
-        """Return how likely the source has a bracket too many, by the count of its other half."""
+        """Return how likely a bracket of the source is superfluous, by the count of its other half."""
         other_half = PAIRS.get(bracket) or OPENERS[bracket]
         return UNBALANCED if self.counts[bracket] > self.counts[other_half] else BALANCED
 

@@ -150,7 +150,7 @@ def rewrite_foreign_syntax(lines: list[str], stop: ParseStop) -> Iterator[LineRe
                 yield rewrite_line(lines, number, text, text.strip()[:60], weight)
                 yield from _rewrite_all_lines(lines, pattern, replacement, weight)
         code = strip_comment(line)
-        # Several words that end like neither a block nor a call are perhaps prose.
+        # Several words that end neither like a block nor like a call may be prose.
         if len(code.split()) > 2 and not code.endswith((":", ")", "]")):
             text = f"{get_indent(line)}# {line.strip()}"
             yield rewrite_line(lines, number, text, "becomes a comment", 0.12)

@@ -140,7 +140,7 @@ def nearby_lines(lines: list[str], number: int, *, back: int = 1) -> list[int]:
 
 
 def indent_unit(lines: list[str]) -> str:
-    """Return one step of indentation in a source: a tab if it has any, else its smallest usual width."""
+    """Return one step of indentation in a source: a tab if it has any, else its smallest common width."""
     indents = [get_indent(line) for line in lines if line.strip()]
     if any("\t" in indent for indent in indents):
         return "\t"
@@ -269,7 +269,7 @@ def _shift_lines(lines: list[str], group: list[int], target: str) -> dict[int, s
 
 
 def _shift_earlier_lines(lines: list[str], number: int, previous: int) -> Iterator[LineRewrite]:
-    """Indent the lines before a line as the line itself, as far back as they have the same indentation."""
+    """Indent the preceding lines like a line, as far back as they have the same indentation."""
     target, old_indent = get_indent(lines[number]), get_indent(lines[previous])
     group = []
     for earlier in range(previous, -1, -1):

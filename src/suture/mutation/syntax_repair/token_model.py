@@ -1,8 +1,8 @@
 """A language model of tokens that ranks changes of a source that does not parse.
 
 The model is a noisy channel: a slip of the author has deleted, inserted or replaced one token of a correct
-source. A change that undoes the slip is as likely as the resulting source, by an n-gram model of the project's
-tokens, times the odds of that slip. The numbers in this module are chosen by judgement and not measured.
+source. The likelihood of a change that undoes the slip is that of the resulting source, by an n-gram model of the
+project's tokens, times the odds of that slip. The numbers in this module are chosen by judgement and not measured.
 """
 
 from __future__ import annotations

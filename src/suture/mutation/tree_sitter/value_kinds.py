@@ -1,12 +1,12 @@
 """Guesses the kind of value of expressions and variables, and compares operators by their frequency in other code.
 
-The frequencies were counted in Python code. They are used for JavaScript, TypeScript and Go too, because people
-compare and calculate alike in these languages. The lists of names and nodes are chosen by judgement. They were
+The frequencies were counted in Python code. They are used for JavaScript, TypeScript and Go too, because people compare
+and calculate in the same way in these languages. The lists of names and nodes are chosen by judgement. They were
 written for JavaScript: in Go, an assignment such as `x := 1` says nothing about `x`.
 
 The kinds of nodes in the syntax trees of JavaScript, TypeScript and Go.
 
-The grammars name most nodes alike, so that each set below lists the node types of all three languages. What
+The grammars name most nodes alike, so each set below lists the node types of all three languages. What
 the languages write differently is in their `SyntaxTemplates`.
 """
 

@@ -132,7 +132,7 @@ COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 def read_events(output: RunnerOutput) -> Report:
     """Read the events of one of Suture's reporters.
 
-    Where the processes that run the tests report the outcomes themselves, a test has only passed if they report that it
+    If the processes that run the tests report the outcomes themselves, a test has only passed if they report that it
     passed.
     """
     events = [event for event in output.events if event.get("event") == "test"]

@@ -105,7 +105,8 @@ class LanguageFacts:
         syntax: Templates by which the search writes repairs; `None` if the language has no search.
         safety_rules: Rules of the safety scan.
         find_unsafe_uses: Finds violations of these rules in a file.
-        fits_package: Returns whether a test, given as source, can be compiled beside other files of its folder.
+        fits_package: Returns whether a test, given as source, can be compiled together with the other files of its
+            folder.
         calls: Calls single functions of the language; `None` if that is not supported. Python's functions are
             called by `suture.judge.split`.
     """

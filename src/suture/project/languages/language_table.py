@@ -192,7 +192,7 @@ def detect_command(
     Args:
         files: The project's files.
         tests: Paths of the tests among them.
-        has_pytest: Returns whether the project's Python has pytest. It is called only if unittest would do.
+        has_pytest: Returns whether the project's Python has pytest. It is called only if unittest would be enough.
 
     Raises:
         UsageError: The project has tests in more than one language.

@@ -51,7 +51,7 @@ SCRIPT_STARTERS = (*RUNNERS, "npm-run-all", "run-s", "run-p", "bun", "--run")
 BETWEEN_WORDS = re.compile(r"[\s;&|()<>'\"]+")
 """Matches what separates the words of a shell line."""
 PLAIN_NAME = re.compile(r"[a-z][\w.-]*")
-"""Matches the plain name of a program. What has a version or a scope, npx may have to fetch first."""
+"""Matches the plain name of a program. A name with a version or a scope may have to be fetched by npx first."""
 
 
 def detect_npm_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
@@ -106,7 +106,7 @@ def find_reachable_scripts(command: Collection[str], files: Mapping[str, bytes])
             continue
         reached[line] = None
         words = BETWEEN_WORDS.split(line)
-        # Any word may be the name of a script: which ones are, each program decides in its own way.
+        # Any word may be the name of a script: each program decides in its own way which ones are.
         if any(PurePosixPath(word).name in SCRIPT_STARTERS for word in words):
             patterns = [word for word in words if "*" in word][:MAX_SCRIPT_PATTERNS]
             matching = {name for name in scripts for pattern in patterns if fnmatchcase(name, pattern)}

@@ -38,7 +38,7 @@ class ReportedTest:
         file: File of the failure, relative to the project; empty if it is not reported.
         line: Line in that file, from 1.
         details: The message with all its lines, cut if it is long.
-        has_exit_status_only: Whether the runner knows no more than how the test's own program ended.
+        has_exit_status_only: Whether the runner only knows how the test's own program ended.
         frames: (path, line, function) of the stack inside the project, outermost first; the function is empty
             if it is not reported.
     """

@@ -1,8 +1,8 @@
 """Find the one test command that a wrapper runs, such as `make test`, `tox`, `nox`, `just` or a shell script.
 
-Tests that run directly are reported one by one, and tox and nox would have to download packages first. The same
-holds for linters, type checkers and compilers. A wrapper that runs several test commands, or other programs, keeps
-deciding as a whole.
+Tests that run directly are reported one by one, and tox and nox would have to download packages first. Linters, type
+checkers and compilers are treated in the same way. A wrapper that runs several test commands, or other programs, still
+decides as a whole.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from suture.project.tuning import MAX_SHELL_SCRIPT_BYTES, MAX_TASK_INDIRECTIONS,
 HARMLESS = (
     ":", "echo", "printf", "true", "set", "mkdir", "pip", "pip3", "source", ".", "which", "date", "unset", "shopt",
 )  # fmt: skip
-"""Programs whose result does not decide, or that prepare what the sandbox has already."""
+"""Programs whose result does not decide, or that prepare what the sandbox already has."""
 SHELLS = ("sh", "bash", "dash", "zsh")
 RUN_TOOLS = ("poetry", "uv", "pdm", "pipenv", "hatch", "rye", "pixi")
 """Tools that run a command in the project's environment, as in `poetry run pytest`."""

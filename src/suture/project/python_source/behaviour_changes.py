@@ -1,6 +1,6 @@
-"""Tell the changed statements of a Python file that can alter what the program does from those that cannot.
+"""Find the changed statements of a Python file that can alter what the program does.
 
-Types, the version and other metadata, statements that only moved, and the deletion of whole functions ask for no test.
+Types, the version and other metadata, statements that only moved, and the deletion of whole functions need no test.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ OPERATORS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
 PLAIN = (-1, ord("s"))
 """Conversions in an f-string that leave a string as it is."""
 LARGE_WIDTH = re.compile(r"\d{4,}|\*")
-"""A width in a format that would make the result huge."""
+"""Matches a width in a format that would make the result huge."""
 FAULTS = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError)
 """What an operation on constants raises if the program would raise there, too."""
 

@@ -54,7 +54,7 @@ def _parse(source: str | bytes) -> ast.Module:
     try:
         return ast.parse(source)
     except SystemError:
-        # CPython 3.11 miscounts its recursion depth if the garbage collector runs a finaliser meanwhile.
+        # CPython 3.11 miscounts its recursion depth if the garbage collector runs a finaliser in the meantime.
         return ast.parse(source)
 
 
@@ -181,8 +181,8 @@ def loaded_files(files: Mapping[str, str], entry_paths: Collection[str]) -> froz
 def find_importers(files: Mapping[str, str], paths: Collection[str]) -> frozenset[str]:
     """Return the files whose import loads one of some files, directly or through other files.
 
-    Whatever folder absolute imports begin at, a module is found by the end of its path. That is too much rather than
-    too little.
+    Whatever folder absolute imports begin at, a module is found by the end of its path. That may find too many files,
+    but not too few.
 
     Args:
         files: Path -> source, of all Python files of the program.

@@ -108,7 +108,7 @@ def move_to_margin(code: str) -> tuple[int, str]:
 
 
 def _is_too_large(patch: ast.Module) -> bool:
-    """Return whether a patch has too many statements side by side to compare them with each other."""
+    """Return whether a patch has too many statements in one scope to compare them with each other."""
     return any(len(getattr(node, "body", ())) > MAX_SPLICED_STATEMENTS for node in (patch, *patch.body))
 
 
@@ -307,7 +307,7 @@ class _Merge:
         """Merge statements of the patch into the body of a class of the original."""
         first_member = owner.body[0]
         if first_member.lineno == owner.lineno or first_line(first_member) <= owner.lineno:
-            raise NoPlaceError  # the class stands in one line
+            raise NoPlaceError  # the class is on one line
         self._merge_scope(owner.body, members, prefix=self._margin(first_member), new_scope=new_scope)
 
     def _merge_scope(
@@ -364,7 +364,7 @@ class _Merge:
                 if role in olds_by_role
             ]
         elif set(old_roles) <= set(new_roles) and "register" not in new_roles:
-            # Another number of overloads: the new ones replace all old ones. Functions with the role `register`
+            # If the number of overloads differs, the new ones replace all old ones. Functions with the role `register`
             # (of `functools.singledispatch`) are left out, because each of them is a different function.
             sources = "\n".join(self._new_source(node, new_scope, prefix) for node in news)
             self._replace(olds[0], old_scope, sources)

@@ -1,7 +1,7 @@
 """Scan new code for what a person should know about before it runs, and before it is delivered.
 
-The package only reads source: it runs nothing and asks nobody. The rules are those of the languages, and Bandit's if
-the user wants it. The scan is a second line of defence: only the sandbox limits what code can do.
+The package only reads source: it runs nothing and asks no questions. The rules are those of the languages, and Bandit's
+if the user wants it. The scan is a second line of defence: only the sandbox limits what code can do.
 """
 
 from suture.project.safety.dependencies import Allowed, find_version_bounds, is_version_allowed

@@ -163,9 +163,8 @@ def find_version_bounds(path: str, text: str, allowed: Allowed) -> Mapping[str, 
         allowed: Allowed packages from `load_allowed`.
 
     Returns:
-        Normalised name -> versions, never empty. Python installs only one version of each package, so that
-        packages which other packages require are bounded, too. In other languages, only those that the
-        manifest names are.
+        Normalised name -> versions, never empty. Python installs only one version of each package, so packages that
+        other packages require are bounded, too. In other languages, only those that the manifest names are.
     """
     packages = find_requested_packages(path, text)
     requirements = {_key(package.ecosystem, package.name): package for package in packages}
@@ -201,7 +200,7 @@ def find_similar_name(name: str, known_names: Mapping[str, str]) -> str:
         max_distance = 1 if len(known_name) < MIN_LONG_PACKAGE_NAME_CHARS else 2
         if letters == re.sub(r"[^a-z0-9]", "", known_name):
             return known_name
-        # Among names of up to three letters, nearly every two are similar.
+        # Among names of up to three letters, nearly all pairs are similar.
         may_be_similar = len(known_name) > 3 and abs(len(name) - len(known_name)) <= max_distance
         if may_be_similar and _distance(name, known_name) <= max_distance:
             return known_name

@@ -15,11 +15,11 @@ from typing import Any
 from suture.core.records import Language, ProjectKind
 
 NAME_WORD = "project_name"
-"""What stands for the project's name in the stored files and their paths."""
+"""Placeholder for the project's name in the stored files and their paths."""
 SAMPLE_WORD = "sample_path"
-"""What stands for the path of the sample data there."""
+"""Placeholder for the path of the sample data in the stored files."""
 TASK_WORD = "task_line"
-"""What stands for the first line of the task in a beginning."""
+"""Placeholder for the first line of the task in a beginning."""
 TYPE_COMMENT = re.compile(r"/\*(: .*?) ?\*/")
 """A type in a stored JavaScript file, such as `path/*: string */`. Only the TypeScript made of it has the type."""
 TYPESCRIPT_FORMS = (
@@ -31,7 +31,8 @@ TYPESCRIPT_FORMS = (
 )
 """How stored JavaScript is written in TypeScript: pattern -> replacement."""
 MAX_TASK_LINE_CHARS = 200
-"""Characters of that line, which ends at a word. Where it ended at 80, a model missed what the task asked for."""
+"""Characters of the task's first line in a beginning; it is cut at a word. With 80, a model missed what the task asked
+for."""
 DESCRIPTION_PATH = "skeleton.toml"
 PROGRAM_KEY = "program"
 """The entry of a TypeScript skeleton that names the JavaScript one of which its program is made."""
@@ -50,7 +51,7 @@ class Skeleton:
         example_task: That task.
         example_word: The subject of the example. A task that names it may get the same names in its code.
         example_pattern: What only code in lower case that repeats the example contains: its subject and a name that
-            it defines. The subject alone may also be that of a task about a garden.
+            it defines. The subject alone may also occur in a task about a garden.
         readme: What the README says about the files.
         stops: Strings before which the file ends, for a model that would write more than is asked for.
         files: All files, path -> text, with a version of `file` that holds nothing.

@@ -24,13 +24,13 @@ def apply_changes(
     """Write the difference between two states into a folder, and return the changed files, sorted.
 
     Before the first file changes, every new content and a copy of every old content is on disk next to its
-    target. Then each file is replaced in one step. If a step fails, the previous steps are reverted. Only if the
-    process is killed, a partial change and temporary files can stay.
+    target. Then each file is replaced in one step. If a step fails, the previous steps are reverted. A partial change
+    and temporary files can remain only if the process is killed.
 
     Args:
         root: The project's folder.
         before: The project's files when the run started, path -> content.
-        after: The files as they shall be. A path that is missing here is deleted.
+        after: The desired files. A path that is missing here is deleted.
         label: Part of the names of temporary files, by which `remove_partial_files` finds them.
 
     Raises:
@@ -111,7 +111,7 @@ def missing_folders(root: Path, paths: Iterable[str]) -> tuple[Path, ...]:
 
 
 def remove_partial_files(root: Path, paths: Iterable[str], *, label: str) -> None:
-    """Remove the temporary files that a killed `apply_changes` has left beside its files."""
+    """Remove the temporary files that a killed `apply_changes` has left next to its files."""
     for folder in {(root / path).parent for path in paths}:
         for partial in folder.glob(f".suture-{glob.escape(label)}-*"):
             with contextlib.suppress(OSError):
@@ -210,7 +210,7 @@ class _TreeChange:
                 )
         self.clean_up()
         for folder in reversed(self.created_folders):
-            with contextlib.suppress(OSError):  # not empty: somebody else uses it already
+            with contextlib.suppress(OSError):  # not empty: something else already uses it
                 folder.rmdir()
         if failed:
             raise TreeNotReverted(

@@ -112,7 +112,7 @@ def parse_globs(lines: Iterable[str], source: str = "the patterns") -> Globs:
 
 NOTHING = "(?!)"
 NO_LITERAL = re.compile(r"\\.|\[.*|[*?/]", re.DOTALL)
-"""What separates the literal parts of a pattern. What follows a bracket is not looked at."""
+"""What separates the literal parts of a pattern. What follows a bracket is ignored."""
 ONE = "[^/]"
 FOLDERS = "(?:[^/]+/)*"
 CLASSES = {

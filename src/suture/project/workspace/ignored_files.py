@@ -92,7 +92,7 @@ def non_code_reason(path: Path, *, is_file: bool = False) -> ExclusionReason | N
     reason = NON_CODE_NAMES.get(path.name)
     if reason is None and path.suffix in (".pyc", ".pyo"):
         return "cache"
-    with contextlib.suppress(PermissionError):  # whoever lists the folder will report it
+    with contextlib.suppress(PermissionError):  # listing the folder will report it
         if reason is None and not is_file and (path / "pyvenv.cfg").is_file():
             return "installed_packages"
     return reason

@@ -58,7 +58,7 @@ class CallNames:
         return name + _join("*", keywords), _render(list(map(render_source, (*values, *keywords.values()))))
 
     def depends_on_history(self, frame: Any) -> bool:
-        """Return whether a call may answer otherwise in a new process, as earlier code changed its object or module."""
+        """Return whether a call may answer differently in a new process: earlier code changed its object or module."""
         values, _ = _read_arguments(frame)
         receiver = values[0] if values else None
         if self._modules.have_changed(frame.f_globals):

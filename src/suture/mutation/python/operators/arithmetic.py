@@ -55,7 +55,7 @@ OPERANDS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp)
 def _other_operators(sign: str) -> tuple[str, ...]:
     """Return all other signs: those of the same family first, then one of each of the larger families.
 
-    `@` is never offered, because hardly any type but matrices has it.
+    `@` is never offered, because hardly any type other than matrices has it.
     """
     same_family = [other for family in FAMILIES if sign in family for other in family]
     signs = (*same_family, "-", "&", "//", *(other for other in SIGNS.values() if other != "@"))
@@ -129,7 +129,7 @@ def _add_or_subtract_one(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         return
     parent = tree.parent(node)
     is_summand = isinstance(parent, ast.BinOp) and isinstance(parent.op, (ast.Add, ast.Sub))
-    if not is_read(node) or is_summand:  # the sum as a whole gets the one
+    if not is_read(node) or is_summand:  # the whole sum gets the one
         return
     weight = _position_weight(node, tree)
     if weight:

@@ -46,8 +46,8 @@ FORMS = (
     "str({})", "list({})", "bool({})", "{}.strip()", "{}.lower()", "{}.copy()", "{} or None", "{} or ''", "{} or []",
     "{} or {{}}", "{} or 0", "float({})", "{}.upper()", "{}.rstrip()", "{}.lstrip()",
 )  # fmt: skip
-"""Forms in which a value may be meant, and defaults for an empty one: those that fixes of the tune half of
-`benchmarks/real_fixes.py` use, and their like."""
+"""Forms in which a value may be meant, and defaults for an empty one: those that fixes in the tuning half of
+`benchmarks/real_fixes.py` use, and similar ones."""
 NOT_CONVERSIONS = ("print", "len", "super", "isinstance", "type", "iter", "next", "hasattr", "range")
 """Functions of one argument whose result is not a converted form of it."""
 CONVERTIBLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.BoolOp, ast.Compare)
@@ -72,7 +72,7 @@ def _change_arguments(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 def _drop_argument(node: ast.Call, tree: PythonTree) -> Iterator[Change]:
     """Drop an argument with its comma and parentheses: a keyword, or any where there are no keywords."""
     arguments = sorted([*node.args, *node.keywords], key=tree.span)
-    # The span of an argument has no parentheses, so that its place is what lies between two commas.
+    # The span of an argument has no parentheses, so its place is the part between two commas.
     commas = [tree.raw.index(b",", tree.span(argument)[1]) for argument in arguments[:-1]]
     ends = [*commas, tree.span(node)[1] - 1]
     for index, argument in enumerate(arguments):
@@ -161,7 +161,7 @@ def _used_conversions(tree: PythonTree) -> list[str]:
 
 
 def _unwrap_call(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
-    """Replace a call with an argument or its receiver; a function that calls itself mostly means to."""
+    """Replace a call with an argument or its receiver; but a function usually calls itself on purpose."""
     assert isinstance(node, ast.Call)
     function = tree.enclosing_function(node)
     is_recursive = function is not None and tree.text(node.func).rpartition(".")[2] == function.name

@@ -54,7 +54,7 @@ def _change_comparison(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             if other != sign:
                 weight = 1.0 if other in likely_signs[:2] else 0.6 if other in likely_signs else 0.45
                 new_frequency = comparison_frequency(operand, other, right)
-                # Not between operands that are never compared so, such as `<=` with a list.
+                # Not between operands that are never compared this way, such as `<=` with a list.
                 weight *= BOUNDARY_FACTOR if new_frequency and other == BOUNDARY_SIGNS.get(sign) else 1.0
                 weight *= frequency_ratio(old_frequency, new_frequency)
                 yield replace_span(start, end, other, f"{sign} becomes {other} in {tree.text(node)}", weight)
@@ -84,7 +84,7 @@ def _change_boolean_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change
 def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     """Add or remove a `not`."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        # Nobody negates a comparison: Python has `not in`, `is not` and `!=`.
+        # Nothing negates a comparison: Python has `not in`, `is not` and `!=`.
         is_unusual = isinstance(node.operand, ast.Compare)
         yield replace_with(tree, node, tree.text(node.operand), 2.0 if is_unusual else 1.0)
         return
@@ -196,7 +196,7 @@ def _return_condition(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
 
 
 def candidate_conditions(node: ast.AST, tree: PythonTree) -> Iterator[tuple[str, float]]:
-    """Yield `(condition, weight)` for conditions that may be meant in place of a node, or beside it.
+    """Yield `(condition, weight)` for conditions that may be meant in place of a node, or together with it.
 
     Those of the variables in the node come first, then those of other variables in scope.
     """

@@ -29,7 +29,7 @@ CONFUSABLE_NAMES = (
 )  # fmt: skip
 """Groups of functions and methods of Python that are mistaken for each other. Chosen by judgement."""
 IGNORED_ATTRIBUTES = ("__name__", "__doc__", "__class__")
-"""Attributes of Python itself, which nobody means in place of an attribute of the file. Chosen by judgement."""
+"""Attributes of Python itself, which are never meant in place of an attribute of the file. Chosen by judgement."""
 
 
 def _change_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:

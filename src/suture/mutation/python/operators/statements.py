@@ -19,7 +19,7 @@ STATEMENT_NODES = (
     ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.If, ast.For, ast.While,
     ast.Break, ast.Continue, ast.Raise, ast.Delete, ast.Try, ast.With, ast.Assert,
 )  # fmt: skip
-"""Statements that are deleted, moved and changed: all but definitions, imports and the rarest ones."""
+"""Statements that are deleted, moved and changed: all except definitions, imports and the rarest ones."""
 EXITS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 """Statements after which the rest of a block never runs."""
 
@@ -63,7 +63,7 @@ def _move(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     text, last_index = line_text(tree, lines), len(block) - 1
     down, up = range(index + 1, index + 1 + MOVE_DISTANCE), range(index - 2, index - 2 - MOVE_DISTANCE, -1)
     for new_index in dict.fromkeys((*down, last_index, *up, 0)):
-        # To move before the previous statement is what that statement's own move down does.
+        # A move before the previous statement equals that statement's own move down.
         if not 0 <= new_index <= last_index or new_index in (index - 1, index):
             continue
         sibling = block[new_index]
@@ -141,7 +141,7 @@ def _switch_elif(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     if tree.raw[start : start + 4] == b"elif":
         yield replace_span(start, start + 4, "if", "elif becomes if")
         if not node.orelse:
-            colon = tree.raw.index(b":", tree.span(node.test)[1])  # parentheses may stand before it
+            colon = tree.raw.index(b":", tree.span(node.test)[1])  # parentheses may precede it
             yield replace_span(start, colon, "else", "elif becomes else", 0.5)
         return
     previous = tree.previous_statement(node)
@@ -174,7 +174,7 @@ def reindent(text: str, before: str, after: str) -> str:
 SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 """Statements that are copied."""
 INSERTION_POINTS = (*SIMPLE, ast.If, ast.For, ast.While, ast.With, ast.Try, ast.Return)
-"""Statements beside which others are inserted."""
+"""Statements next to which others are inserted."""
 FILL_METHODS = {"sequence": ("append",), "set": ("add",), "unknown": ("append", "add")}
 """Kind of container -> methods that put an element into it."""
 
@@ -211,7 +211,7 @@ def _guard_values(function: Function, tree: PythonTree) -> Iterator[tuple[str, f
         return
     values = [node.value for node in nodes if isinstance(node, ast.Return)]
     texts = [tree.text(value) for value in values if isinstance(value, (ast.Constant, ast.Name, ast.List))]
-    # Other names than parameters are not bound at the start of the function.
+    # Names other than parameters are not bound at the start of the function.
     names = {"True", "False", *(argument.arg for argument in function.args.args)}
     returned = [text for text in texts if text in names or not text.isidentifier()]
     candidates = dict.fromkeys((*returned, "[]", "0", "None", "False", "True", "''", "1"))

@@ -134,7 +134,7 @@ def _move_early_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     loop = enclosing_loop(node) if node.type == "if_statement" else None
     if loop is None or consequence is None or alternative is None:
         return
-    # More lines than a `return` and two braces mean that the branch does more than to leave.
+    # More lines than a `return` and two braces mean that the branch does more than leave.
     exits = [inner for inner in walk(alternative) if inner.type in FUNCTION_EXITS]
     if len(exits) != 1 or tree.text(alternative).count("\n") > MAX_ELSE_LINES:
         return

@@ -175,7 +175,7 @@ def _flip_returned_booleans(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def candidate_conditions(node: Node, tree: SyntaxTree) -> Iterator[tuple[str, float]]:
-    """Yield `(condition, weight)` for conditions that may be meant in place of a node, or beside it.
+    """Yield `(condition, weight)` for conditions that may be meant in place of a node, or together with it.
 
     The conditions of the same function come first, then comparisons of variables with usual values.
     """

@@ -127,7 +127,7 @@ def _add_or_subtract_one(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     above = node.parent
     sign = above.child_by_field_name("operator") if above is not None else None
     if sign is not None and tree.text(sign) in ADDITIVE_SIGNS:
-        return  # the sum as a whole gets the one
+        return  # the whole sum gets the one
     text = f"({tree.text(node)})" if node.type == "ternary_expression" else tree.text(node)
     yield tree.replace_with(node, f"{text} - 1", weight)
     yield tree.replace_with(node, f"{text} + 1", weight)
@@ -253,7 +253,7 @@ def _add_separator(node: Node, tree: SyntaxTree) -> Iterator[Change]:
     if tree.text(sign) != "+" or left.type in STRINGS or right.type in STRINGS or any(numbers):
         return
     literals = _collect_literals(tree, STRINGS)
-    # A literal of three characters is one character in its quotes.
+    # A literal of three characters is a single character in quotes.
     own_separators = [text for text in literals if len(text) == 3 and not text[1].isalnum()]
     for separator in dict.fromkeys((*own_separators, *(f'"{text}"' for text in SEPARATORS))):
         yield tree.replace_with(node, f"{tree.text(left)} + {separator} + {tree.text(right)}", 0.7)

@@ -112,10 +112,10 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0"
 """Character after a backslash -> what it stands for; any other stands for itself."""
 ESCAPE = re.compile(r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r?\n|.)", re.DOTALL)
 ABSOLUTE_TIME = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d{3})?)?(?:Z|[+-]\d\d:\d\d))?")
-"""A time as JavaScript reads it independently of the machine: a day alone begins in UTC."""
+"""Matches a time that JavaScript reads independently of the machine: a day alone begins in UTC."""
 EPOCH, MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 MAX_SAFE_INTEGER = 1 << 53
-"""Up to this, JavaScript's numbers represent every integer exactly."""
+"""Largest integer up to which JavaScript's numbers represent every integer exactly."""
 STRIP_TYPES_OPTION = "--experimental-strip-types"
 """Makes node load TypeScript by leaving out its types."""
 
@@ -261,7 +261,7 @@ JAVASCRIPT_CALLS = CallDriver(
 )
 TYPESCRIPT_CALLS = replace(
     JAVASCRIPT_CALLS,
-    # An empty package.json: without a `type`, node itself distinguishes `import` from `require`.
+    # This is an empty package.json: without a `type`, node itself distinguishes `import` from `require`.
     files=lambda site: {**_files(site), "package.json": b"{}\n"},
     argv=lambda site: (
         "sh",

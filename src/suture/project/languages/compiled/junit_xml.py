@@ -72,7 +72,7 @@ def find_project_file(files: Collection[str], path: str, root: str) -> str:
 
 class _ReportBuilder(TreeBuilder):
     def doctype(self, *_: object) -> None:
-        """Refuse a document type, as `XMLParser` calls it where one begins."""
+        """Refuse a document type; `XMLParser` calls this where one begins."""
         raise ValueError("a report has no document type")
 
 

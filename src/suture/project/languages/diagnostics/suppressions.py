@@ -39,7 +39,7 @@ NEXT_LINE = re.compile(
 )
 """Matches a suppression that applies to the code after it, if there is none before it in its line."""
 CONDITION = re.compile(r"\bcfg\b|build\b")
-"""Matches a condition of a build. Fewer words do not make it apply to less code."""
+"""Matches a condition of a build. A condition with fewer words may apply to as much code."""
 
 
 class Suppression(NamedTuple):

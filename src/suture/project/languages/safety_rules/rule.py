@@ -28,7 +28,7 @@ reported with the result; nothing happens."""
 
 @dataclass(frozen=True, kw_only=True)
 class SafetyRule:
-    """A rule about one thing that code can do and a person should know of, such as running a shell.
+    """A rule about one thing that code can do and about which a person should know, such as running a shell.
 
     Attributes:
         name: The language and the topic, such as `python.eval`.
