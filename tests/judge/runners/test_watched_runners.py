@@ -40,6 +40,7 @@ ATTACKS = {
     "changes equality": "Object.is = () => true; expect.addEqualityTesters([() => true]);\n",
     "catches exceptions of calls": "Function.prototype.call = function (it, ...given) {\n"
     "  try { return Reflect.apply(this, it, given); } catch {} };\n",
+    "shortens texts": "for (const options of [require('util').inspect.defaultOptions]) options.depth = 0;\n",
     "deletes errors": "afterEach(() => { for (const s of Object.getOwnPropertySymbols(globalThis))\n"
     "  if (globalThis[s]?.currentlyRunningTest) globalThis[s].currentlyRunningTest.errors.length = 0; });\n",
 }
@@ -82,6 +83,8 @@ VITEST_ATTACKS = {
     "catches exceptions of calls": "for (const name of ['call', 'apply']) Function.prototype[name] =\n"
     "  function (it, ...given) {\n"
     "    try { return Reflect.apply(this, it, name === 'call' ? given : given[0]); } catch {} };\n",
+    "shortens texts": "import { inspect } from 'util';\n"
+    "for (const options of [inspect.defaultOptions]) options.depth = 0;\n",
     "deletes errors": "afterEach(({ task: { result } }) => {\n"
     "  result.state = 'pass'; result.errors = undefined; });\n",
     "replaces the result": "afterEach(({ task }) => Object.defineProperty(task, 'result',\n"

@@ -74,11 +74,14 @@ Object.setPrototypeOf(EvalError.prototype, null);
 Date.prototype[Symbol.toStringTag] = 'Date';
 Object.prototype.toJSON = undefined;
 Error.prepareStackTrace = (error) => `${error}`;
+for (const options of [require('node:util').inspect.defaultOptions]) options.depth = 0;
+put(Object.getPrototypeOf(new Intl.NumberFormat()), 'formatToParts', () => []);
 """
 PATCHED = {
     "Array.prototype[Symbol.iterator]", "Map.prototype.get", "RangeError[Symbol.hasInstance]", "Array[Symbol.species]",
     "TypedArray.prototype.at", "the iterator of Set.next", "what a generator returns.return",
     "the prototype of EvalError.prototype", "Date.prototype[Symbol.toStringTag]", "Error.prepareStackTrace",
+    "util.inspect.defaultOptions.depth", "Intl.NumberFormat.prototype.formatToParts",
 }  # fmt: skip
 
 

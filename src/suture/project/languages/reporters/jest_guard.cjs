@@ -3,6 +3,7 @@
 // Code can reach this realm, too. What notes a difference therefore uses no method that code could replace.
 "use strict";
 const Module = require("node:module");
+const { inspect } = require("node:util");
 const { containsMatcher, findCallingCode, findTestPlaces, isOwnPromise, watchAssertionErrors } = require("./answers.cjs");
 const { append, Baseline } = require("./realm_baseline.cjs");
 const { apply, ownKeys } = Reflect;
@@ -59,6 +60,7 @@ class Watch {
     this.baseline.addRealm(this.global);
     this.outer = new Baseline();
     this.outer.addRealm(globalThis);
+    this.outer.addInspection(inspect);
   }
 
   note(name) {

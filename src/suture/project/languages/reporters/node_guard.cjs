@@ -8,6 +8,7 @@ const { reallyExit } = process;
 const { apply } = Reflect;
 const { stringify } = JSON;
 const { writeSync } = require("node:fs");
+const { inspect } = require("node:util");
 
 /** The first check of `node:assert` that accepts what it must refuse; undefined if all refuse. */
 function idle(assert) {
@@ -72,6 +73,7 @@ if (process.env.NODE_TEST_CONTEXT) {
   const noted = Object.assign([], { isOpen: true });
   const realm = new Baseline();
   realm.addRealm(globalThis);
+  realm.addInspection(inspect);
   // What it returns is searched for the places of failed assertions.
   realm.add("Error.prepareStackTrace", Error, "prepareStackTrace");
   noteFailures(first.AssertionError, noted);

@@ -77,7 +77,24 @@ class Baseline {
       const iterator = global[name] && getPrototypeOf(new global[name]()[Symbol.iterator]());
       if (iterator) this.addBuiltIn(`the iterator of ${name}`, iterator, PROTOTYPE_SLOTS);
     }
+    this.addFormats(global.Intl);
     this.addNameless(global);
+  }
+
+  /** Add what makes texts of dates and numbers. Fake timers replace `Intl` as a whole. */
+  addFormats(intl) {
+    if (!intl) return;
+    this.addFunctions("Intl", intl);
+    for (const key of ownKeys(intl)) {
+      const prototype = intl[key]?.prototype;
+      if (prototype) this.addBuiltIn(`${nameMember("Intl", key)}.prototype`, prototype, PROTOTYPE_SLOTS);
+    }
+  }
+
+  /** Add how `node:util` makes texts of objects, by which tests may compare them. */
+  addInspection(inspect) {
+    const options = inspect.defaultOptions;
+    for (const key of ownKeys(options)) this.add(`util.inspect.defaultOptions.${key}`, options, key);
   }
 
   /** Add the prototypes that have no name: of iterators, generators and asynchronous functions. */
