@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -46,6 +47,23 @@ def test_something_optional_that_is_missing_is_called_optional(capsys: pytest.Ca
     assert capsys.readouterr().out.splitlines()[1:] == ["optional, to get container: start Docker", "Ready."]
 
 
+def test_a_pipe_gets_each_line_when_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
+    printed_before: list[str] = []
+
+    def examine() -> Iterator[Requirement]:
+        for name in ("first", "second"):
+            printed_before.append(capsys.readouterr().out)
+            yield Requirement(name=name, ok=True, detail="there")
+
+    print_prerequisites(examine(), as_json=False)
+    assert [line.split() for line in printed_before] == [[], ["ok", "first", "there"]]
+
+
+@pytest.mark.parametrize(("command", "activity"), [("apply", "applying"), ("undo", "reverting")])
+def test_a_slow_command_says_what_it_does_through_a_pipe(cli: Cli, command: str, activity: str) -> None:
+    assert cli(command).stderr.splitlines()[0] == f"{activity} the change"
+
+
 def test_no_remedy_of_doctor_names_doctor() -> None:
     fault = explain_unavailable({"/usr/bin/bwrap": "an unknown message"}, Path("/nonexistent"))
     assert "doctor" not in fault.remedy
@@ -74,7 +92,8 @@ def test_self_check_reports_that_its_example_cannot_be_written(
     result = cli("self-check")
     assert result.exit_code == 3
     assert "No space left on device" in result.stdout
-    assert result.stderr.startswith("healing a small program")
+    assert result.stderr.splitlines()[0] == "examining this machine"
+    assert result.stderr.splitlines()[1].startswith("healing a small program")
     assert not any(line.split()[1] == "model" for line in result.stdout.splitlines())
 
 

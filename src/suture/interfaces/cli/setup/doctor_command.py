@@ -18,14 +18,17 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_text,
     print_text_line,
     show_activity,
+    stdout_columns,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from suture.core.settings import Settings
     from suture.sandbox import Requirement
 
+STATE_COLUMNS, NAME_COLUMNS = 7, 28
+"""Widths of the columns where each row is printed when it is known: those of the longest state and name."""
 EXAMPLE_PROGRAM = "def total(prices):\n    return sum(prices) - 1\n"
 EXAMPLE_TEST = "from shop import total\n\n\ndef test_total():\n    assert total([2, 3]) == 5\n"
 
@@ -39,20 +42,22 @@ def doctor(model: Model = None, assignments: Assignments = None, as_json: Json =
     with show_activity("examining this machine"):
         from suture.api.prerequisites import examine_machine
 
-        requirements = list(examine_machine(loaded.settings))
-    print_prerequisites(requirements, as_json=as_json)
+        examined: Iterable[Requirement] = examine_machine(loaded.settings)
+        if as_json or stdout_columns() is not None:
+            examined = list(examined)
+    print_prerequisites(examined, as_json=as_json)
 
 
-def print_prerequisites(requirements: Sequence[Requirement], *, as_json: bool) -> None:
-    """Print the prerequisites and how to get the missing ones; exit if a needed one is missing."""
+def print_prerequisites(examined: Iterable[Requirement], *, as_json: bool) -> None:
+    """Print the prerequisites and how to get the missing ones; exit if a needed one is missing.
+
+    A terminal gets a table. A pipe gets each line as soon as it is known.
+    """
     if as_json:
+        requirements = list(examined)
         print_json([asdict(requirement) for requirement in requirements])
     else:
-        rows = []
-        for requirement in requirements:
-            state = "ok" if requirement.ok else "MISSING" if requirement.needed else "off"
-            rows.append((state, requirement.name, requirement.detail))
-        print_text(format_table(rows))
+        requirements = _print_table(examined) if stdout_columns() is not None else _print_rows(examined)
         for requirement in requirements:
             if not requirement.ok and requirement.remedy:
                 optional = "" if requirement.needed else "optional, "
@@ -61,6 +66,27 @@ def print_prerequisites(requirements: Sequence[Requirement], *, as_json: bool) -
             print_text_line(line)
     if not all(requirement.ok for requirement in requirements if requirement.needed):
         raise typer.Exit(PrerequisiteError.exit_code)
+
+
+def _print_table(examined: Iterable[Requirement]) -> list[Requirement]:
+    """Print prerequisites as a table, and return them."""
+    requirements = list(examined)
+    print_text(format_table([(_render_state(one), one.name, one.detail) for one in requirements]))
+    return requirements
+
+
+def _print_rows(examined: Iterable[Requirement]) -> list[Requirement]:
+    """Print each prerequisite when it is known, and return all of them."""
+    requirements = []
+    for requirement in examined:
+        state, name = _render_state(requirement), requirement.name
+        print_text_line(f"{state:<{STATE_COLUMNS}}  {name:<{NAME_COLUMNS}}  {requirement.detail}")
+        requirements.append(requirement)
+    return requirements
+
+
+def _render_state(requirement: Requirement) -> str:
+    return "ok" if requirement.ok else "MISSING" if requirement.needed else "off"
 
 
 def _render_conclusion(requirements: Sequence[Requirement]) -> list[str]:

@@ -64,9 +64,11 @@ def print_note(text: str, *, style: str | None = None) -> None:
 def show_activity(text: str) -> Iterator[Callable[[str], None]]:
     """Yield a function that shows on stderr what the program is busy with.
 
-    On a terminal it is one animated line, at first `text`, that is erased at the end. Otherwise each message is a line.
+    It first shows `text`. On a terminal it is one animated line that is erased at the end. Otherwise each message is a
+    line.
     """
     if not sys.stderr.isatty():
+        print_note(text)
         yield print_note
         return
     with make_console(stderr=True).status(text) as status:
