@@ -24,7 +24,7 @@ shorter ones."""
 MAX_LEARNING_CALLS = 8
 """Number of latest calls from which the length of tokens is learned; the highest ratio among them counts."""
 MAX_WORDS_PER_TOKEN = 1.5
-"""More words than any tokenizer puts into one token: most split at blanks, and those that do not
+"""Upper bound of the words in one token: most tokenizers split at blanks, and those that do not
 ("SuperBPE", Liu et al. 2025) reach about 1.2."""
 MAX_BYTES_PER_TOKEN = 16
 """Upper bound of the average over a string. Single tokens are longer; prose and code have three to five."""
@@ -110,8 +110,8 @@ BATCH_WINDOW_S = 0.05
 MAX_SERVER_SLOTS = 4
 """Replies that are generated in parallel; further calls wait in the server's queue."""
 THREADS_PER_SLOT = 2
-"""With fewer threads a further slot gains nothing: one reply keeps them busy, and parallel replies take as
-long as sequential ones."""
+"""Minimum threads for each further slot; with fewer it gains nothing: one reply keeps them busy, and parallel replies
+take as long as sequential ones."""
 SERVER_WORKING_BYTES = 300 << 20
 """Memory for the interpreter, compute buffers and the server itself; 240 MiB were measured."""
 MAX_PROMPT_CACHE_BYTES = 512 << 20

@@ -27,7 +27,7 @@ SANDBOX_UIDS = range(61184, 65520)
 users, so none of them is a person's account."""
 
 ISOLATION_LEVELS: tuple[IsolationLevel, ...] = get_args(IsolationLevel)
-"""Every level, the weakest first: no isolation, a process that has given up rights, Linux namespaces, a
+"""Every level, the weakest first: no isolation, a process that has dropped privileges, Linux namespaces, a
 container, WebAssembly, a kernel in user space (gVisor), a virtual machine."""
 
 StartMode = Literal["warm", "spare", "cold"]

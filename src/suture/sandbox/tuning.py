@@ -3,7 +3,7 @@
 A number without a measurement was chosen by judgement. Code that runs inside the sandbox on a bare
 interpreter cannot import this module, so it keeps its own few numbers (`execution/supervisor.py`,
 `zygote/inside`, `self_test/canary.py`, `unsafe_subprocess/reaper.py`, `working_copy/command_runner.py`).
-Limits of Linux itself stay beside the code that meets them.
+Limits of Linux itself stay next to the code that they affect.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ Small requests get no more, so that they share what was made ready for requests 
 MAX_CHANNEL_FRAME_BYTES = 64 * MIB
 """Size of one frame of a conversation. A program that announces a longer one is ended."""
 FINISH_TIMEOUT_S = 5.0
-"""Time for a program to end by itself after its stdin was closed."""
+"""Time for a program to end on its own after its stdin was closed."""
 EXIT_GRACE_S = 2.0
-"""Time for a program to end by itself after its stdout has ended."""
+"""Time for a program to end on its own after its stdout has ended."""
 SHM_BYTES = 16 * MIB
 """Size of `/dev/shm`, for semaphores and shared memory. The zygote's children and containers use the same
 size."""
@@ -137,7 +137,7 @@ MAX_CHECKED_ENTRIES = 1_000_000
 MAX_CHANGED_FILES = 500
 MAX_CHANGED_FILE_BYTES = 2 * MIB
 MAX_CHANGED_BYTES = 16 * MIB
-"""Changes that are brought back of one command: number of files, size of each, size of all together."""
+"""Maximum changes that are returned from one command: number of files, size of each, size of all together."""
 MAX_CHANGED_PATH_CHARS = 400
 COPY_OVERHEAD_S = 20.0
 """Time for hashing the files before and after a command, in addition to its own time limit."""

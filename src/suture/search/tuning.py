@@ -57,7 +57,7 @@ MAX_GENERATION_S = 12.0
 YIELD_EVERY = 50
 """Changes that are generated before other tasks of the event loop may run."""
 SPARE_HELD = 1000
-"""Changes held beyond twice what is wanted, so that selecting the likeliest is seldom due."""
+"""Changes held beyond twice the wanted number, so that selecting the likeliest is seldom necessary."""
 EARLY_SAMPLE = 10_000
 """Changes of the most suspicious lines after which the likeliest are tried while the others are generated."""
 EARLY_CANDIDATES = 100
@@ -104,7 +104,7 @@ START_DECAY = 0.9
 RANK_DECAY = 0.98
 """Factor on the score of a compound change for each better one of the same start."""
 COMPOUND_AFTER = 1500
-"""Tried candidates after which every second one is a compound change. It is a count and no share of the time,
+"""Tried candidates after which every second one is a compound change. It is a count and not a share of the time,
 because the order must depend neither on the limit nor on the load of the machine: with three tenths of the time,
 `examples/broken` was found among 576 candidates with a limit of 50 s, and among 976 with one of 18 s. A search of
 60 s tried 1,000 to 2,000 in these three tenths."""
@@ -113,7 +113,7 @@ LIKELIEST_SINGLES = 200
 MAX_PAIRED_SINGLES = 200
 """Single changes any two of which are tried together, once all others are used up: at most 19,900 pairs."""
 SINGLES_PER_COMPOUND = 2
-"""Before that, single changes tried for each compound change."""
+"""Single changes tried for each compound change before that."""
 # --- Engine: when a search ends ---------------------------------------------------------------------------
 
 LINGER_SHARE = 0.5
@@ -183,7 +183,7 @@ TREE_TEXT_PATIENCE = 3.0
 the broken file."""
 
 UNCERTAIN_RECOVERY_SHARE = 0.5
-"""Share of the search's seconds for a file that parses for us and not for its language; the rest is for an
+"""Share of the search's seconds for a file that parses for us but not for its language; the rest is for an
 ordinary search, which may repair that too."""
 MIN_SEARCH_S = 1.0
 """Seconds below which no second search begins."""
@@ -213,7 +213,7 @@ NATURALNESS_SPREAD = 0.3
 DISTANCE_PENALTY = 0.5
 """Maximum penalty, for a change that is as far from the original expression as possible."""
 REDUNDANT_OPERATION_FACTOR = 0.3
-"""Factor on a repair's score for each operation without effect: nobody writes `+ 0`."""
+"""Factor on a repair's score for each operation without effect: `+ 0` is never written on purpose."""
 MAX_COMPARED_REPAIRS = 16
 """Maximum number of repairs that are compared on the same calls; they share `COMPARE_S`."""
 COMPARE_S = 6.0

@@ -17,8 +17,8 @@ RECONNECT_TIMEOUT_S = 30
 """Seconds that a run waits for a server that restarts. The server may also notice the loss of a connection late: it
 holds the run's lock until then, which takes 25 s with the keepalives of `store`."""
 JOB_OVERLAP_S = 30.0
-"""A row carries the time at which its transaction began, so rows slightly older than the last query are read
-again."""
+"""Seconds by which rows older than the last query are read again, because a row carries the time at which its
+transaction began."""
 
 # Sizes of rows and queries
 MAX_ERROR_CHARS = 2000
@@ -26,7 +26,8 @@ MAX_ERROR_CHARS = 2000
 MAX_ERROR_KIND_CHARS = 80
 """Length of an error kind that is taken from a program's output. Chosen by judgement; not measured."""
 MAX_KEY_CHARS = 200
-"""Length of a short string column (`tables.SafeWord`). Projected rows are cut alike, so that they can be compared."""
+"""Length of a short string column (`tables.SafeWord`). Projected rows are cut in the same way, so that they can be
+compared."""
 MAX_STATEMENT_CHARS = 2000
 """Length of a task's statement in `tasks`."""
 MAX_FINDINGS = 50
@@ -34,7 +35,7 @@ MAX_FINDINGS = 50
 MAX_FILTER_CHARS = 200
 """Length of a string that runs are filtered by. Chosen by judgement; not measured."""
 MAX_INDEXED_WORDS = 4000
-"""Words of one row. PostgreSQL's index entry holds at most a megabyte, and nobody searches beyond that."""
+"""Words of one row. PostgreSQL's index entry holds at most a megabyte, and a search never needs more."""
 MAX_WORD_CHARS = 80
 """Longer words are cut."""
 
@@ -48,7 +49,8 @@ MAX_SEARCH_TEXT_CHARS = 3000
 MIN_SECRET_CHARS = 4
 """A shorter string is not a secret, and would match everywhere."""
 MAX_SCRUBBED_LINE_CHARS = 4000
-"""The rest of a longer line is dropped, because it cannot be inspected in reasonable time."""
+"""Maximum characters of an inspected line. The rest of a longer line is dropped, because it cannot be inspected in
+reasonable time."""
 MAX_SIGNATURE_CHARS = 200
 """Length of an error signature."""
 MAX_LITERAL_CHARS = 2000

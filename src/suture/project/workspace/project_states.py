@@ -107,8 +107,8 @@ def read_git_states(
         snapshot: The project as it is now.
         base: The commit to compare with, in any form that git understands; by default the point at which the
             current branch left the default branch.
-        since: The tip of the default branch before the change, as `find_default_tip` returned it. Where HEAD left it is
-            the base unless the default is older.
+        since: The tip of the default branch before the change, as `find_default_tip` returned it. The point at which
+            HEAD diverged from it is the base unless the default is older.
         staged: Whether to compare what is staged with HEAD, and not the working tree.
         refuses_unmerged: Whether to refuse a branch that is ahead of HEAD if nothing differs from HEAD.
 
@@ -177,8 +177,8 @@ def _find_base(repository: Repository, base: str | None, head: str) -> tuple[str
 def _refuse_unmerged_base(repository: Repository, base: str, head: str) -> None:
     """Refuse to judge nothing where the named branch has commits that the current branch does not have.
 
-    A default branch, a remote one or a commit is what a change is usually compared with, in CI for one; the current
-    branch is then only behind.
+    A change is usually compared with a default branch, a remote one or a commit, for example in CI; the current branch
+    is then only behind.
 
     Raises:
         UsageError: HEAD is an ancestor of a local branch, so that the user probably means the branch's changes.
@@ -229,9 +229,9 @@ def find_default_tip(repository: Repository) -> str:
 
 
 def _find_start(repository: Repository, since: str, head: str, base: str) -> str:
-    """Return the commit at which HEAD left an earlier tip, if that shows more of a change than the base; else empty.
+    """Return the commit at which HEAD diverged from an earlier tip, if it shows more than the base; else empty.
 
-    An amended first commit has no ancestor in common with what replaced it, and is itself the start.
+    An amended first commit has no ancestor in common with its replacement, and is itself the start.
     """
     if not repository.commit(since)[0]:  # it does not exist any more
         return ""

@@ -20,7 +20,7 @@ LINK_MODES = ("120000",)
 PATH_MAX = 4096
 """Max length of a path on Linux, in bytes."""
 WRITTEN_PATHS = ("HEAD", "index", "packed-refs", "refs", "logs", "objects")
-"""What git writes in a `.git` folder when it commits."""
+"""Paths in a `.git` folder that git writes when it commits."""
 OPERATIONS = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
@@ -32,7 +32,7 @@ OPERATIONS = {
 
 
 class RepositoryBusy(UsageError):
-    """What is checked out, or an operation of git, does not allow this now; later it may."""
+    """The working tree or an operation of git in progress prevents this at the moment."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class Repository:
         """Run a git command in the project's folder and return its stdout.
 
         Raises:
-            StorageError: Its exit code is not in `ok`, or it did not end.
+            StorageError: Its exit code is not in `ok`, or it did not finish.
         """
         return run_git(self.root, *arguments, stdin=stdin, env={**self.environment, **(env or {})}, ok=ok)
 

@@ -149,7 +149,7 @@ class _ProjectReader:
         self.modules = IgnoredModules(top=self.top, allowed=self.allowed)
 
     def read_folder(self) -> None:
-        """Read everything: files, what git tracks, committed fixtures, ignored modules, and at last links."""
+        """Read everything: files, what git tracks, committed fixtures, ignored modules, and finally links."""
         paths = list(self._walk(self.top, IgnoreRules(self.top)))
         self._require_size(paths)
         for path in paths:
@@ -260,7 +260,7 @@ class _ProjectReader:
             content = file.read(status.st_size + 1)
             if (
                 len(content) > status.st_size
-            ):  # it has grown since; only then is memory set aside for the limit
+            ):  # it has grown since; only then is memory allocated for the limit
                 content += file.read(self.max_bytes)
             self._add_unless_secret(path, content)
 

@@ -42,7 +42,7 @@ read -r _ || :
 
 @dataclass(frozen=True, kw_only=True)
 class RootStage:
-    """What a start of bubblewrap needs to leave root behind.
+    """What a start of bubblewrap needs to drop root privileges.
 
     Attributes:
         prefix: The command that comes before bubblewrap.
@@ -108,8 +108,8 @@ class StageCache:
 def choose_unprivileged_uid(uid_map: str) -> int | None:
     """Return a user id that this root may become and that is unlikely to be used by anybody else.
 
-    `None` means that this root is really an ordinary user, alone in a user namespace, so that there are no
-    root rights to leave behind.
+    `None` means that this root is really an ordinary user, alone in a user namespace, so there are no root privileges
+    to drop.
 
     Args:
         uid_map: The content of `/proc/self/uid_map`: lines of inside id, outside id, count.

@@ -52,7 +52,7 @@ def open_loopback() -> None:
 
 
 def enter_namespaces(seccomp_filter: bytes, user: int, disk_bytes: int) -> None:
-    """Become the first process of the new namespaces, and give up every right."""
+    """Become the first process of the new namespaces, and drop all privileges."""
     check(libc.prctl(SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
     mount("none", "/", RECURSIVE | PRIVATE)
     mount("proc", "/proc", NO_SETUID | NO_DEVICES | NO_PROGRAMS)

@@ -1,4 +1,4 @@
-"""The base class of all back ends: a request becomes a program that runs, is talked with, and is ended."""
+"""The base class of all back ends: it turns a request into a program that runs, communicates, and is ended."""
 
 from __future__ import annotations
 
@@ -202,14 +202,14 @@ def system_error(action: str, fault: OSError | StorageError) -> SandboxBroken:
 def make_room(request: RunRequest) -> ProgramLimits:
     """Return limits that leave a program its own space and inodes in addition to the files of its request."""
     limits, size = request.limits, sum(map(len, request.files.values())) + PAGE_BYTES * len(request.files)
-    # In large steps, because a place that was made ready for one request serves the next one of its size.
+    # This is done in large steps, because a place that was prepared for one request serves the next one of its size.
     more_mb = _count_steps(size, ROOM_STEP_MB << 20) * ROOM_STEP_MB
     more_inodes = _count_steps(len(request.files), ROOM_STEP_FILES) * ROOM_STEP_FILES
     return replace(limits, disk_mb=limits.disk_mb + more_mb, inodes=limits.inodes + more_inodes)
 
 
 def _count_steps(amount: int, step: int) -> int:
-    """Return how many steps an amount needs; less than a hundredth of one is neglected, as in small requests."""
+    """Return how many steps an amount needs; less than a hundredth of a step is ignored, as in small requests."""
     return -(-(amount - step // 100) // step)
 
 

@@ -162,7 +162,7 @@ class ColdRun:
         self.close_lifeline()
 
     def close_lifeline(self) -> None:
-        """Close the lifeline, so that the supervisor believes that its host is gone. Safe to call twice."""
+        """Close the lifeline, so that the supervisor assumes that its host is gone. Safe to call twice."""
         if not self._lifeline.is_closing():
             self._lifeline.abort()
 

@@ -129,7 +129,7 @@ class Program:
         """Wait until the program of a run starts.
 
         Args:
-            registry: The set of running programs. It gets this one before the wait, so that whoever ends all
+            registry: The set of running programs. It gets this one before the wait, so that code which ends all
                 programs ends it too.
 
         Raises:
@@ -203,7 +203,7 @@ class Program:
             self._start_task(self._copy_output(self.stdout, self._stdout))
 
     async def terminate(self, status: RunStatus, *, grace_s: float = 0.0) -> None:
-        """Give the program time to end by itself, then kill it. It is dead when this returns.
+        """Give the program time to end on its own, then kill it. It is dead when this returns.
 
         Args:
             status: The result's status, if it must be killed.
@@ -245,7 +245,7 @@ class Program:
         ending = await self._wait_for_report()
         wall_s = time.monotonic() - self._started_s
         if ending is None:
-            # The report is forged or broken. A sandbox that ends by itself tells more by its exit code.
+            # The report is forged or broken. The exit code of a sandbox that ended on its own says more.
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._run.wait(), 1)  # a second is chosen by judgement
             self.kill("failed")

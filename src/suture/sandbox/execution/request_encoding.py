@@ -70,7 +70,7 @@ def as_program_request(request: RunRequest, executable: str, box: str = BOX) -> 
 
     Args:
         executable: The path of the Python interpreter.
-        box: The folder in which the files will lie.
+        box: The folder in which the files will be.
     """
     if request.python is None:
         return request

@@ -1,4 +1,4 @@
-"""The trusted program inside the sandbox: it writes the files, runs the program, and brings files back.
+"""The trusted program inside the sandbox: it writes the files, runs the program, and returns files.
 
 It is started as `python -I -S -B -c SOURCE REQUEST_FD REPORT_FD`, and imports only modules that load quickly:
 `json`, `signal` or `typing` would double its start-up time. It must work on Python 3.8. The request is a
@@ -12,7 +12,7 @@ here ends with it. The report goes the other way and is parsed by hand (see `pro
                                   of all processes and files together; then its CPU time in milliseconds;
                                   both numbers are big-endian u32
     W size path                   a watched file that has changed, or a folder above it: big-endian u32
-    N size path                   a new path beside watched files
+    N size path                   a new path next to watched files
     F index size content          a collected file: big-endian u32 and u64
     .                             the end
 """
@@ -50,13 +50,13 @@ TICK_S, QUICK_TICK_S = 0.05, 0.005
 """Seconds between two checks of what runs here. Without pidfds, the program's end is noticed at a check only,
 so the interval is shorter."""
 SET_DUMPABLE = 4
-"""`PR_SET_DUMPABLE` of `linux/prctl.h`: with 0, no other process of this user may look into this one."""
+"""`PR_SET_DUMPABLE` of `linux/prctl.h`: with 0, no other process of this user may inspect this one."""
 WRITABLE = ("/box", "/tmp", "/dev/shm")
 """The folders of the sandbox that a program may write to."""
 INODE_BYTES = 1024
 """Roughly what the kernel uses for an in-memory file, however empty."""
 ROOT = "."
-"""The working directory, in which a request's files lie."""
+"""The working directory, which contains a request's files."""
 MAX_NEW_PATHS = 10_000
 """New paths that are reported. Suites that leave files leave a few hundred; the number is chosen by judgement."""
 
@@ -104,7 +104,7 @@ def serve(
 
 
 def forbid_inspection() -> None:
-    """Forbid other processes to look into this one, because the program runs as the same user.
+    """Forbid other processes to inspect this one, because the program runs as the same user.
 
     Raises:
         OSError: The kernel refuses.
@@ -380,7 +380,7 @@ def build_report(
     """Yield the report from its line `E` on. Call this when every process of the run is gone.
 
     Args:
-        read_events: Returns the folders of `inputs` that were moved or removed meanwhile, and the paths that
+        read_events: Returns the folders of `inputs` that were moved or removed in the meantime, and the paths that
             appeared in them.
     """
     yield build_ending(kind, number)

@@ -173,7 +173,7 @@ def _check_mount(mount: Mount) -> None:
     for path in (mount.source, mount.target):
         if not path.startswith("/") or path == "/" or os.path.normpath(path) != path or "\0" in path:
             raise UsageError(f"a mount needs plain absolute paths, not {path!r}")
-    # `/tmp` itself is the sandbox's own. Folders below it can be mounted: projects and environments lie there.
+    # `/tmp` itself is the sandbox's own. Folders below it can be mounted: projects and environments may be there.
     if mount.target == "/tmp" or any(
         mount.target == folder or is_below(mount.target, folder) or is_below(folder, mount.target)
         for folder in RESERVED_TARGETS

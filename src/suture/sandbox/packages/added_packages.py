@@ -77,7 +77,7 @@ class AddedPackages(PackageSets):
         requirements = self._adder.find_requested(self.base, written)
         if not requirements:
             return dict(written)
-        # A candidate may request packages in several files. They all end up in the one manifest.
+        # A candidate may request packages in several files. They are all written into one manifest.
         request_files = self._adder.request_files(self.base)
         other_files = {path: text for path, text in written.items() if path not in request_files}
         manifest_path = self._adder.manifest_path(self.base)
@@ -254,7 +254,7 @@ def packages_for_task(
         may_fetch=may_fetch and safety.approve_deps != "never",
         sandboxed=safety.fetch_packages == "sandbox",
         hosts=safety.package_hosts,
-        # Of the list, package sets use only the version bounds. An empty list bounds nothing and forbids nothing.
+        # Package sets use only the version bounds of the list. An empty list bounds nothing and forbids nothing.
         allowed={} if levels.level_for("dependency.unlisted") == "off" else levels.allowed,
         on_installed=on_installed,
     )

@@ -60,7 +60,7 @@ CHECKSUM = re.compile(r"(?P<name>\S+) (?P<version>v\S+) h1:[\w+/=]+")
 INDIRECT = "indirect"
 """Go's comment on a module that only other modules require."""
 LOOPBACK_ALIAS = "here.invalid"
-"""Go uses no proxy for a loopback address. This name, which nobody can own (RFC 2606), replaces it."""
+"""Go uses no proxy for a loopback address. This reserved name (RFC 2606) replaces it."""
 DEFAULT_STATEMENTS = ("module fetched", "go 1.17")
 """The first lines of a manifest that belongs to no project. From Go 1.17 on, a module lists all that it requires, so
 that go need not read the manifests of the listed modules."""

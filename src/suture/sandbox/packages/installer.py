@@ -146,7 +146,7 @@ class Installer(Protocol):
 
 
 def mark_used(set_folder: Path) -> None:
-    """Mark a set as used. Call this before looking for the set, so that it is not removed meanwhile."""
+    """Mark a set as used. Call this before looking for the set, so that it is not removed in the meantime."""
     with suppress(OSError):
         os.utime(set_folder)
 

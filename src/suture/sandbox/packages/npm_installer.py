@@ -124,7 +124,7 @@ OPTIONS = (
     "--fetch-timeout=30000",
     "--loglevel=error",
 )
-"""Options of every call: no script runs, and nothing but the registry is asked."""
+"""Options of every call: no script runs, and only the registry is contacted."""
 NO_ADDRESSES = "--omit-lockfile-registry-resolved"
 """Keeps the addresses of the user's registries out of the lock."""
 UNREACHABLE = re.compile(

@@ -47,7 +47,7 @@ def is_lock_path(path: str) -> bool:
 
 
 def _find_manifest(files: Mapping[str, bytes], name: str) -> str:
-    """Return the manifest in the root, or the only one: small models put it beside the code."""
+    """Return the manifest in the root, or the only one: small models put it next to the code."""
     nested = [content for path, content in files.items() if path.endswith(f"/{name}")]
     content = files.get(name, nested[0] if len(nested) == 1 else b"")
     return content.decode("utf-8", "replace")
@@ -59,7 +59,7 @@ def python_version(interpreter: Interpreter) -> str:
 
 
 def ignore_installed(installed: InstalledPackages) -> None:
-    """Do nothing; the default for callers that need no notification."""
+    """Do nothing: the default for callers that need no notification."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -149,7 +149,7 @@ def _variables(
 async def _find_file_servers(index: Origin, url: str, page: str, access: NetworkAccess) -> frozenset[Origin]:
     """Return the servers that an index names on a page, except those closer to this machine than the index.
 
-    So an index on the internet cannot lead the client into the user's private network. A package has no
+    So an index on the internet cannot direct the client into the user's private network. A package has no
     influence on this: a requirement with an address is on no page of the index.
     """
     servers: list[Origin] = []
@@ -251,7 +251,7 @@ OPTIONS = (
     "--timeout=15",
     "-q",
 )
-"""Options of every call: only wheels are installed, and nothing is asked."""
+"""Options of every call: only wheels are installed, and no question is asked."""
 UNREACHABLE = re.compile(
     r"Retrying \(|NewConnectionError|Max retries|ConnectTimeout|ReadTimeout|ProxyError|SSLError"
     r"|name resolution"

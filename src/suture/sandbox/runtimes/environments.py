@@ -1,6 +1,6 @@
 """Find and read a project's virtual environments, the toolchain of rustup, and Suture's own pytest to lend.
 
-Environments are beside the project, and in the folders of its tools.
+Environments are in the project, next to it, and in the folders of its tools.
 
 A folder outside the project is considered only if the user's own variables name it, if its tool has put the
 project's own path into the folder's name or into a file there, or if the user's conda lists it, so that no file of a
@@ -36,7 +36,7 @@ from suture.sandbox.tuning import MAX_ENVIRONMENTS_PER_PATTERN, MAX_LISTED_ENVIR
 ENVIRONMENT_PATTERNS = (
     "venv", "env", ".env", ".conda", ".hatch/*", ".pixi/envs/*", "envs/*", ".tox/*", ".nox/*",
 )  # fmt: skip
-"""Usual names of environments beside a project; tox and nox create one for each session."""
+"""Common names of environments in a project; tox and nox create one for each session."""
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]{0,200}[A-Za-z0-9])?")
 """Matches the name at the start of a requirement."""
 CONDA_NAME = re.compile(r"^name:[ \t]*[\"']?([\w.-]{1,200})", re.MULTILINE)
@@ -51,7 +51,7 @@ REQUIREMENT_FILES = (
 )
 
 ENVIRONMENT_MARKERS = ("pyvenv.cfg", "conda-meta")
-"""What a virtual environment has, and what one of conda has."""
+"""Paths that mark a virtual environment, and one of conda."""
 LIBRARY_FOLDERS = ("lib", "lib64")
 PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 
@@ -357,7 +357,7 @@ def lend_pytest(interpreter: Interpreter) -> Interpreter | None:
     version = tuple(int(part) for part in interpreter.version.split(".")[:2] if part.isdigit())
     if version < MIN_VERSION:
         return None
-    # What the project has itself, perhaps in another version, must not be hidden from its code.
+    # What the project itself has, perhaps in another version, must not be hidden from its code.
     lacking = [path for path in _find_own_packages() if not any((f / path.name).exists() for f in folders)]
     return replace(interpreter, loaned_pytest=tuple(map(str, lacking)))
 

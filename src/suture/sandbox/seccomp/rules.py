@@ -40,7 +40,7 @@ DENIED_CALLS = _split_words("""
     mq_getsetattr mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink
     msgctl msgget msgrcv msgsnd semctl semget semop semtimedop
 """)
-"""Refused with EPERM, whatever the arguments."""
+"""Calls that are refused with EPERM, whatever the arguments."""
 
 SHARED_MEMORY_CALL, MAX_SHARED_SEGMENT_BYTES = "shmget", 4096
 """Refused for larger segments. PostgreSQL locks its data folder with a segment of 56 bytes, and does not start without.

@@ -56,7 +56,7 @@ def send(message: object) -> None:
 
 
 def attempt(attack: Callable[[dict[str, Any]], str], bait: dict[str, Any]) -> str:
-    """Return what an attack got through to; empty if it failed."""
+    """Return what an attack reached; empty if it failed."""
     try:
         return attack(bait)
     except OSError:
@@ -191,7 +191,7 @@ def test_limits(limits: dict[str, int]) -> None:
 
     full = (errno.ENOSPC, errno.EDQUOT)
     results = {
-        # Even an array of exactly `memory_mb` would be too large beside the interpreter. The 64 MiB are spare.
+        # Even an array of exactly `memory_mb` would be too large in addition to the interpreter. The 64 MiB are spare.
         "memory_mb": is_refused(lambda: bytearray((limits["memory_mb"] + 64) * MIB), errno.ENOMEM),
         "disk_mb": all(is_refused(lambda f=f: exceed_disk(f, limits), *full) for f in ("/box", "/tmp")),  # type: ignore[misc] # the default binds
         "inodes": all(is_refused(lambda f=f: exceed_inodes(f, limits), *full) for f in ("/box", "/tmp")),  # type: ignore[misc] # the default binds

@@ -87,7 +87,7 @@ class ServiceSandbox:
         """See `contract.Sandbox.run`.
 
         If a service with a command of its own was ready in an earlier run and is not ready now, the project's code may
-        be at fault: the result then says that.
+        be at fault: the result then notes this.
 
         Raises:
             PrerequisiteError: A service cannot be started, or is not ready in time.

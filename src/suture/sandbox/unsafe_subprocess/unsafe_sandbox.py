@@ -27,7 +27,7 @@ NOT_ENFORCED = {"processes", "disk_mb", "inodes"}
 """The kernel counts processes per user, not per program; and the folders are on the disk, without a size of
 their own."""
 UNLIMITED_PROCESSES = 1 << 22
-"""`PID_MAX_LIMIT` of Linux, so no limit: a lower one would also hit the user's other processes."""
+"""`PID_MAX_LIMIT` of Linux, in effect no limit: a lower one would also affect the user's other processes."""
 
 
 def _print_notice() -> None:

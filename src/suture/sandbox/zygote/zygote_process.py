@@ -188,7 +188,7 @@ class Zygote:
     def _abort_run(self, code: int) -> None:
         if self._run is not None:
             stderr_text = self._stderr_tail.decode("utf-8", "replace").strip()
-            # A zygote that exits by itself has killed its child too, as signal 9 does.
+            # A zygote that exits on its own has killed its child too, as signal 9 does.
             self._run.finish(
                 code if code < 0 else -9, out_of_memory=self._has_oom_kill(), error_text=stderr_text
             )
@@ -233,7 +233,7 @@ class Zygote:
         self._transport.kill()
 
     async def shut_down(self) -> None:
-        """Kill it and wait until it is gone, even if this is cancelled meanwhile. Safe to call twice.
+        """Kill it and wait until it is gone, even if this is cancelled in the meantime. Safe to call twice.
 
         Raises:
             SandboxBroken: It does not end.

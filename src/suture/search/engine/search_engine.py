@@ -114,7 +114,7 @@ class _Search:
         fallback = None if result.tried_count else await self._session.start_fallback()
         if fallback is not None:
             self._runners = fallback
-            # `SearchLimits.trial_s` begins again, because the lost trials tried nothing.
+            # `SearchLimits.trial_s` begins again, because the lost trials tried no candidate.
             result.generation_s = self._clock.now_s()
             ordered_count = await self._search_with(fallback) if fallback else 0
         result.ending = self._explain_ending(ordered_count)
@@ -128,7 +128,7 @@ class _Search:
         self._clock.max_rivals = runners[0].max_rivals
         self._turns.compound_after = self._adapter.compound_after
         overrun_s = max(runner.max_overrun_s for runner in runners)
-        # The search ends by itself. The timeout is for a process that does not answer.
+        # The search ends on its own. The timeout is for a process that does not answer.
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, self._remaining_s() + overrun_s)):
                 await self._search()

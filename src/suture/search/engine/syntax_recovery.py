@@ -34,7 +34,7 @@ REJECTIONS = ("SyntaxError", "IndentationError", "TabError")
 PARSE_MESSAGES = re.compile(
     r"(?i)syntax|indent|unexpected|expect(?:ed|ing)|unterminated|unclosed|missing|pars(?:e|ing)|transform|taberror"
 )
-"""What runners report of a file that they cannot parse."""
+"""Matches what runners report about a file that they cannot parse."""
 OPERATOR = "syntax"
 """What `Proposal.operators` names for a change that makes the file parse."""
 
@@ -267,7 +267,7 @@ async def find_repairs(
     if unparsable is None:
         return await search_repairs(project, limits, hunks, session)
     if hunks:
-        # No operator applies to a file that does not parse, so that this search only reverts changes.
+        # No operator applies to a file that does not parse, so this search only reverts changes.
         result = await search_repairs(project, limits, hunks, session)
         remaining = limits.minus(result.seconds, result.tried_count)
         return result if result.plausible else await recover_file(project, unparsable, remaining)

@@ -166,7 +166,7 @@ async def order_single_changes(
     on_early: Callable[[Sequence[Proposal]], None] | None = None,
     max_examined: float = math.inf,
 ) -> list[Proposal]:
-    """Return the likeliest single changes of suspicious lines. Other tasks of the event loop may run meanwhile.
+    """Return the likeliest single changes of suspicious lines. Other tasks of the event loop may run in the meantime.
 
     Args:
         scores: Path -> line -> suspiciousness.
@@ -183,7 +183,7 @@ async def order_single_changes(
     end_s = time.monotonic() + seconds
     ranked: list[RankedProposal] = []
     worst_rank = math.inf
-    # The most suspicious lines of all files come first, because the time may not suffice for all.
+    # The most suspicious lines of all files come first, because there may not be enough time for all.
     by_suspicion = sorted(scores.items(), key=lambda item: -max(item[1].values()))
     streams = []
     for path, line_scores in by_suspicion:

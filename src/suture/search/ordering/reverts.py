@@ -123,7 +123,7 @@ def _first_line(edit: Edit, text: str) -> int:
 
 
 def _build_proposal(path: str, edits: tuple[Edit, ...], label: str, score: float) -> Proposal:
-    # A hunk may change lines that run on import, which no running process can take over.
+    # A hunk may change lines that run on import, which no running process can adopt.
     return Proposal(
         path=path, edits=edits, label=label, score=score, operators=("revert",), is_swappable=False
     )

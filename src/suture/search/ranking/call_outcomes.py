@@ -139,7 +139,7 @@ async def collect_outcomes(
     first_repair = len(tripwires)
 
     def reaches_nothing(answered: Mapping[int, list[str]]) -> bool:
-        """Return whether no call reaches any of the changes, so that all repairs answer alike."""
+        """Return whether no call reaches any of the changes, so that all repairs answer in the same way."""
         is_known = first_repair in answered and tripwires.keys() == set(sites)
         return is_known and all(
             answered.get(number) == answered[first_repair] for number in range(first_repair)
@@ -168,7 +168,7 @@ def count_reaching(answers: Sequence[str], reference: Sequence[str]) -> int:
 
 
 def crashes_alone(number: int, answer_lists: Sequence[Sequence[str]]) -> bool:
-    """Return whether a repair ends a call by a mistake, and most of the other behaviours return a value there.
+    """Return whether a repair ends a call with an error where most of the other behaviours return a value.
 
     Repairs with the same answers are one behaviour: there may be many wordings of one wrong repair.
 
@@ -240,7 +240,7 @@ def find_doctest_calls(texts: Mapping[str, str]) -> list[tuple[Call, str]]:
     """Return `(call, expected result)` for each doctest example that is one call with positional arguments.
 
     Examples are left out if their expectation cannot be the `repr` of a result: exceptions, abbreviated output,
-    and output of several lines. All repairs would break them, so that they would not distinguish repairs.
+    and output of several lines. All repairs would break them, so these would not distinguish repairs.
     """
     calls: list[tuple[Call, str]] = []
     for path, text in texts.items():

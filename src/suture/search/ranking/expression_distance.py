@@ -2,7 +2,7 @@
 
 Names, calls and attributes can have any value, the same wherever one appears twice. Both versions are
 evaluated for many such values: `n - 2 + 1` and `n - 1` agree on all of them, `not (a or b)` and `not a or
-b` do not. Only the expression counts, so that a value which no caller ever passes counts too. Guards and
+b` do not. Only the expression counts, so a value that no caller ever passes counts too. Guards and
 effects count as well: `node and node.next` differs from `node.next and node`, and one call differs from two.
 
 Statements have a normal form, so that changes which differ only by redundant parts are equal.

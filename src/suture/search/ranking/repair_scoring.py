@@ -1,9 +1,9 @@
 """Scores plausible repairs, and groups those that behave alike.
 
-The score of a repair starts from its prior. Tampering warnings, broken examples, idle blocks, and calls that end by a
-mistake where others return a value lower it. Agreement with the other repairs on the same calls, and naturalness of the
-new code, raise it. An idle block is one that the repair guards with a condition or a handler, and that no test runs.
-`suture.search.tuning` explains the factors.
+The score of a repair starts from its prior. Tampering warnings, broken examples, idle blocks, and calls that end with
+an error where others return a value lower it. Agreement with the other repairs on the same calls, and naturalness of
+the new code, raise it. An idle block is one that the repair guards with a condition or a handler, and that no test
+runs. `suture.search.tuning` explains the factors.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class PlausibleRepairs:
 
     Attributes:
         repairs: The repairs, the most likely first.
-        difference: An input that tells the first repair from the likeliest one that behaves differently; `None`
+        difference: An input that distinguishes the first repair from the likeliest one that behaves differently; `None`
             if none is known.
         compared_calls: Calls that distinguish the repairs.
     """
@@ -200,7 +200,7 @@ def group_by_behaviour(
         return path == right.proposal.path and adapter.are_equal(texts[path], *changes)
 
     def is_simpler(repair: Repair, other: Repair) -> bool:
-        """Return whether a repair is a shorter form of another, as `n - 1` of `n - 2 + 1`."""
+        """Return whether a repair is a shorter form of another, as `n - 1` is of `n - 2 + 1`."""
         has_fewer_warnings = len(repair.warnings) <= len(other.warnings)
         return has_fewer_warnings and adapter.is_shorter(repair.text, other.text) and are_equal(repair, other)
 

@@ -44,7 +44,7 @@ PURE_BUILTINS = frozenset((
 UNKNOWN = ""
 """The result of what is not evaluated here: a power, a shift, a format, or a value that is too large."""
 FAILS = object()
-"""In place of a part's value: the part raises."""
+"""Stands for the value of a part that raises."""
 
 
 class _PartRaised(Exception):

@@ -130,7 +130,7 @@ def catch_up(store: Store, home: Path) -> ProjectionUpdate:
     """Project the runs whose ledgers are new or have changed since they were last read.
 
     Rows of these runs in a namespace other than their ledgers name are deleted. The rows of deleted runs are
-    deleted, if the database is the one beside the runs.
+    deleted, if the database is the one next to the runs.
     """
     with UPDATE_LOCK:
         stamps = stamp_ledgers(home)

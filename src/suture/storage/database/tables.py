@@ -203,7 +203,7 @@ approvals = Table(
     _word("question"),  # the question's key
     _word("stage"),
     _text("subject"),
-    _word("choice"),  # empty until somebody answers
+    _word("choice"),  # empty until a person answers
     _text("hint"),
     Column("asked_s", Double, nullable=False),
     Column("answered_s", Double, nullable=True),

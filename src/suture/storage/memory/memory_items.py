@@ -68,7 +68,7 @@ class MemoryItem:
 
     @property
     def key(self) -> str:
-        """Return a hash of the content: what two runs contribute alike is one item."""
+        """Return a hash of the content: equal contributions of two runs are one item."""
         content = (self.language, self.kind, self.text, self.error_signature, self.patch)
         return content_hash([self.table, *content])
 
@@ -96,7 +96,7 @@ def parse_item(plain: Mapping[str, Any]) -> MemoryItem:
         return _item_parser().validate_json(json.dumps(plain, allow_nan=False), strict=True)
     except ValidationError as fault:
         first = fault.errors()[0]
-        # Text that is no JSON for Pydantic, such as half a pair of surrogates, has no location.
+        # Text that is not JSON for Pydantic, such as half a pair of surrogates, has no location.
         field = f"{first['loc'][-1]!r}: " if first["loc"] else ""
         raise ValueError(f"{field}{first['msg']}") from fault
 

@@ -62,7 +62,7 @@ class PythonAdder(PackageAdder):
         return PYPROJECT if can_list else REQUIREMENTS_TXT
 
     def request_files(self, base: Files) -> tuple[str, ...]:
-        """See `PackageAdder`. Whatever the manifest is, most models ask in `requirements.txt`."""
+        """See `PackageAdder`. Whatever the manifest is, most models request packages in `requirements.txt`."""
         return tuple(dict.fromkeys((self.manifest_path(base), REQUIREMENTS_TXT)))
 
     def find_requested(self, base: Files, written: Mapping[str, str]) -> tuple[str, ...]:
@@ -112,7 +112,7 @@ class PythonAdder(PackageAdder):
             raise
         lines = lock.splitlines()
         missing_lines: list[str] = []
-        # The environment's packages that the new ones were resolved against; the set is valid beside them only.
+        # The environment's packages that the new ones were resolved against; the set is valid only together with them.
         beside: dict[str, str] = {}
         for line in lines:
             name, _, version = line.split()[0].partition("==")

@@ -1,4 +1,4 @@
-"""One run: PID 1 of new namespaces, which supervises, and the program itself beside it.
+"""One run: PID 1 of new namespaces, which supervises, and the program itself.
 
 PID 1 never executes the program's code. It reports on the run in the format of `supervisor.py`.
 """
@@ -140,7 +140,7 @@ def set_up_namespaces(limits: dict[str, int], setup: ChildSetup) -> None:
     for path, covered_fd in covered_fds:
         mount_again(path, covered_fd)
     for folder in setup.hidden_folders:
-        # As small as it can be: nothing is ever written to it.
+        # It is as small as possible: nothing is ever written to it.
         kernel.mount("tmpfs", folder, safe | kernel.READ_ONLY, "size=4k,nr_inodes=2,mode=0555")
 
 

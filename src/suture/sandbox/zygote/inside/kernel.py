@@ -92,7 +92,7 @@ def mount(kind: str, target: str, flags: int, options: str = "", source: str = "
 
 
 def forbid_inspection() -> None:
-    """Forbid other processes to look into this one."""
+    """Forbid other processes to inspect this one."""
     _call("prctl", SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -107,7 +107,7 @@ def become_subreaper() -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability permanently, and every way to regain one."""
+    """Drop every capability permanently, and every way to regain one."""
     for capability in range(LAST_CAPABILITY + 1):
         if _libc.prctl(DROP_FROM_BOUNDING_SET, capability, 0, 0, 0) < 0:
             break
