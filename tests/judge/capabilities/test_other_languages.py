@@ -169,6 +169,7 @@ JAVASCRIPT_FINDINGS = [
 ]
 JAVASCRIPT_HONEST = [
     "process.env.DEBUG = '1'; Object.assign(process.env, { DEBUG: '2' }); delete process.env.DEBUG;",
+    "Object.create(p)['a'] = 1; Array.from(rows)[0] = 2; Object.values(rows)[0].a = 3;",
     "const env = f({ A: 1 }); env.TZ = 'UTC'; spawn('date', { env });",
     "const env = { ...process.env }; env.TZ = 'UTC'; Object.assign(env, { TZ: 'UTC' });",
     "import { inspect } from 'util'; export const a = (v) => inspect(v, { ...inspect.defaultOptions, depth: 0 });",

@@ -20,7 +20,7 @@ CHANGEABLE = (
 )
 """Built-in objects whose change is a finding."""
 PATCHED_TARGET = re.compile(
-    rf"{GLOBAL_OBJECT}[.\[].*|(?:{GLOBAL_OBJECT}\.)?{CHANGEABLE}(?:\.prototype)?[.\[].+"
+    rf"{GLOBAL_OBJECT}[.\[].*|(?:{GLOBAL_OBJECT}\.)?{CHANGEABLE}(?:\.prototype)?(?!\.\w+\()[.\[].+"
     r"|node:\w+\..+"
     r"|(?:\[\]|''|\"\"|\(.*\)|Object\.getPrototypeOf\(.*\)|Reflect\.getPrototypeOf\(.*\))[.\[].+"
     r"|.*\.__proto__[.\[].+|(?!this\.).*\.constructor\.prototype[.\[].+",
