@@ -158,7 +158,7 @@ def _are_same(committed: Mapping[str, bytes], files: Mapping[str, bytes], left_o
 
 
 def _find_base(repository: Repository, base: str | None, head: str) -> tuple[str, str]:
-    """Return `(commit, its name)`: where HEAD left the named commit, or the default branch."""
+    """Return `(commit, its name)`: where HEAD diverged from the named commit or branch."""
     if base is not None:
         commit = "" if base.startswith("-") or not base.isprintable() else repository.commit(base)[0]
         if not commit:

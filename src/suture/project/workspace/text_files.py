@@ -89,7 +89,7 @@ def _encode(text: str, encoding: str) -> bytes:
 
 
 def restore_line_endings(text: str, original_text: str) -> str:
-    """Return a string with the line endings of an original: unchanged lines keep theirs, others get the usual one."""
+    """Return a string with the line endings of an original: unchanged lines keep theirs, others get the commonest."""
     crlf_count = original_text.count("\r\n")
     if crlf_count == 0:
         return text

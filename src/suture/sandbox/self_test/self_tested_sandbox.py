@@ -152,7 +152,7 @@ def reduce_claim(claim: Capabilities, report: ProbeReport) -> Capabilities:
 
 
 def fingerprint(name: str, claim: Capabilities, proc: Path = PROC) -> str:
-    """Return a hash of all that a report depends on: this boot, our rights, the sandbox, and our own code."""
+    """Return a hash of all that a report depends on: this boot, our privileges, the sandbox, and our own code."""
     facts: list[object] = [name, sorted(claim.limits), {**asdict(claim), "limits": None}, os.geteuid()]
     facts += [_read(proc / path) for path in SYSTEM_FACTS]
     status = dict(line.split(":", 1) for line in _read(proc / "self/status").splitlines() if ":" in line)

@@ -44,7 +44,7 @@ CONTINUED_LINE = re.compile(r"\\\r?\n\s+--hash")
 
 
 class PythonAdder(PackageAdder):
-    """Installs beside the existing environment: its versions stay, and nothing of it is installed again."""
+    """Installs in addition to the existing environment, whose packages keep their versions."""
 
     folder = "site"
     other_locks = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
