@@ -39,7 +39,7 @@ from suture.project.workspace.project_states import (
 from suture.sandbox import Sandbox, discover_programs, open_sandbox
 
 PROJECT_SETTING_FILES = ("suture.toml", "pyproject.toml", ".env")
-"""Files of a project in which Suture's settings may stand."""
+"""Files of a project that may contain Suture's settings."""
 
 
 @dataclass(frozen=True, kw_only=True)

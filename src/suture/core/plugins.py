@@ -25,7 +25,7 @@ def load_plugin(
     built_in: Iterable[str] = (),
     among: Iterable[EntryPoint] | None = None,
 ) -> Any:
-    """Import and return the object behind an entry point.
+    """Import and return the object that an entry point names.
 
     Args:
         group: The group of entry points, such as `suture.sandboxes`.

@@ -1,4 +1,4 @@
-"""Shorten texts so that what matters in them stays."""
+"""Shorten strings so that the part that matters stays."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def make_program_limits(settings: SandboxSettings, wall_s: float) -> ProgramLimi
 
 
 def make_test_limits(settings: SandboxSettings, wall_s: float, language: Language) -> ProgramLimits:
-    """Return the limits of a test command. Other languages than Python get what node and Go need."""
+    """Return the limits of a test command. Languages other than Python get what node and Go need."""
     limits = make_program_limits(settings, wall_s)
     if not LANGUAGES[language].program:
         return limits

@@ -75,7 +75,7 @@ async def fork_task(
         await begin_fork(origin, started, context, graph)
     except (Exception, asyncio.CancelledError) as fault:
         if not context.ledger.events:
-            # It failed before it had taken over anything, so that the state has no blob.
+            # It failed before it had taken anything over, so the state has no blob.
             fork = ForkPoint(run=origin.run, step=origin.decision, state="", events=len(origin.events) + 1)
             context.ledger.append(replace(started, fork=fork))
         return await _end_by_fault(fault, context, graph)
@@ -166,7 +166,7 @@ async def _run_until_question(
 
 
 async def _end_by_fault(fault: BaseException, context: RunContext, graph: CompiledGraph) -> Result:
-    """Record the end of a run that a fault ended; raise the fault unless the outcome says all about it."""
+    """Record the end of a run that a fault ended; raise the fault unless the outcome describes it fully."""
     if isinstance(fault, SutureError):
         fault.stopped_run_id = context.folder.id
     if isinstance(fault, asyncio.CancelledError):
@@ -203,7 +203,7 @@ def _config(context: RunContext) -> RunnableConfig:
 async def _end(context: RunContext, graph: CompiledGraph, outcome: Outcome, reason: Reason) -> Result:
     """Write the result of a run that did not reach its last node, with the best candidate that it had.
 
-    A run that was cut off by its budget or a fault is healed all the same if a candidate passes; but not one
+    A run that was cut off by its budget or a fault still counts as healed if a candidate passes; but not one
     that the user stopped, or whose delivery a person wants to review.
     """
     snapshot = await graph.aget_state(_config(context))

@@ -60,7 +60,7 @@ class RunSpec:
         interpreter: What `python` means in the test command, if that is known already.
         source: Recorded replies that answer model calls.
         or_live: Whether the model is asked for calls that `source` does not hold.
-        origin: Where the run begins, if it is a fork.
+        origin: The point where the run begins, if it is a fork.
         replays: The id of the run that it replays; empty if it replays none.
         left_out: Files that no model and no sandbox sees, because they may hold secrets.
         on_review: Asks a person, if `loop.autonomy` or `asks_user` wants it. If it is missing, or
@@ -93,5 +93,5 @@ class RunSpec:
 
     @property
     def has_proposer(self) -> bool:
-        """Return whether a program of the user's takes the place of the model."""
+        """Return whether a program of the user replaces the model."""
         return self.task.kind == "heal" and bool(self.settings.proposer.command)

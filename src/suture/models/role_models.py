@@ -1,6 +1,6 @@
 """The models of a run by role: which model a role uses, its fallbacks and its sampling.
 
-What the model name `auto` stands for: the first model that this machine can use free of charge.
+The model name `auto` stands for the first model that this machine can use free of charge.
 
 The order is:
 
@@ -8,8 +8,8 @@ The order is:
 2. A model of an Ollama server that answers at its address: one for code first, then the first in its list.
 3. The embedded default in any case; opening it explains how to download its weights.
 
-A key in the environment does not count: it does not mean that the user wants to send code away or to spend
-money. Such a provider is used only when it is named.
+A key in the environment does not count, because it does not mean that the user wants to send code to a provider or to
+spend money. The provider of such a key is used only when it is named.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ def get_accepted_files(events: Iterable[Event]) -> dict[str, bytes]:
 def load_interpreter(started: RunStarted, folder: RunFolder, home: Path) -> Interpreter | None:
     """Return the interpreter of a recorded run.
 
-    Return `None` if the run had none, if the interpreter is gone, or if the run is not the user's own: a run of
-    somebody else must not name a program that is started here.
+    Return `None` if the run had none, if the interpreter is gone, or if the run is not the user's own: a run of another
+    user must not name a program that is started here.
 
     Raises:
         ValueError: The event is damaged.

@@ -1,8 +1,8 @@
 """Running untrusted code.
 
-This package owns the sandbox: its back ends, what goes into it and what comes out, and the limits that hold
-inside. It does not know what a test or a model is, and it never runs untrusted code without a sandbox. The
-only exception is the back end `unsafe-subprocess`, which the user must name.
+This package owns the sandbox: its back ends, its inputs and outputs, and the limits that hold inside. It does not know
+what a test or a model is, and it never runs untrusted code without a sandbox. The only exception is the back end
+`unsafe-subprocess`, which the user must name.
 """
 
 from suture.core.settings.schema import IsolationLevel

@@ -35,7 +35,7 @@ SandboxFactory = Callable[[SandboxSettings, KeySettings], Sandbox]
 
 
 def _require_linux() -> None:
-    """Refuse back ends that show this machine's own programs, which a sandbox cannot run if they are not Linux's.
+    """Refuse back ends that show this machine's own programs, because a sandbox can only run programs for Linux.
 
     Raises:
         SandboxUnavailable: This is another system.
@@ -127,7 +127,7 @@ def open_sandbox(
     """
     create = partial(find_sandbox_factory(settings.backend), settings, keys or KeySettings())
     if settings.backend == UNSAFE:
-        return create()  # a self-test attacks the sandbox, and would here attack the user's own machine
+        return create()  # a self-test attacks the sandbox, and here it would attack the user's own machine
     return SelfTestedSandbox(create, minimum=settings.minimum_level, cache=cache)
 
 
@@ -151,7 +151,7 @@ def diagnose_backends(
     cache: Path | None = None,
     bubblewraps: Iterable[str] | None = None,
 ) -> list[Requirement]:
-    """Attack each sandbox and report what it is worth and what it lacks; the needed one comes last.
+    """Attack each sandbox and report how well it isolates and what it lacks; the needed one comes last.
 
     This function starts an event loop, so it must not be called inside a running one.
 
@@ -204,7 +204,7 @@ async def _diagnose(
 
 
 def describe_capabilities(capabilities: Capabilities) -> str:
-    """Describe in one line what a sandbox is worth."""
+    """Describe in one line how well a sandbox isolates."""
     parts = [
         f"level {capabilities.level}, {capabilities.mode}",
         ", ".join(capabilities.languages),

@@ -62,7 +62,7 @@ class PriorDecision:
 def find_prior_decision(call: BudgetedCall, calls: CallContext) -> PriorDecision:
     """Return what was decided on a call before.
 
-    Equal calls of one branch are told apart by their order: if this process has decided on two such calls, this
+    Equal calls of one branch are distinguished by their order: if this process has decided on two such calls, this
     is the third one, and it gets the third earlier decision.
     """
     events = calls.ledger.events

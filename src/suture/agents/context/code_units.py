@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 UnitKind = Literal["function", "class", "value", "import"]
 MAX_CACHED_FILES = 2048
-"""Files whose units are kept: the context of a later patch has mostly the same ones."""
+"""Number of files whose units are cached: the context of a later patch has mostly the same ones."""
 MAX_SPLIT_LINES = 120
-"""A longer function is split into the functions inside it, as in a module that one function wraps. Chosen by
-judgement; not measured."""
+"""Maximum lines of a function that is one unit. A longer one is split into the functions inside it, as in a module that
+one function wraps. Chosen by judgement; not measured."""
 NAME_NODES = frozenset((
     "identifier", "property_identifier", "field_identifier", "type_identifier",
     "shorthand_property_identifier", "private_property_identifier",
@@ -334,6 +334,6 @@ def _count_comment_lines(node: Node) -> int:
             above.prev_named_sibling is not None
             and above.prev_named_sibling.end_point[0] == above.start_point[0]
         ):
-            break  # it stands behind another statement
+            break  # it follows another statement on its line
         first, above = above.start_point[0], above.prev_named_sibling
     return node.start_point[0] - first

@@ -111,7 +111,7 @@ def read_text_calls(text: str) -> tuple[ToolCall, ...]:
 
 
 def decode_call(call_id: str, name: str, arguments: str) -> ToolCall:
-    """Return a call whose arguments are JSON text."""
+    """Return a call whose arguments are a JSON string."""
     try:
         values = json.loads(arguments)
     except (ValueError, RecursionError):

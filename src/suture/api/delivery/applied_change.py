@@ -1,4 +1,4 @@
-"""What a run has changed in the user's tree or repository, by its ledger, and how that is taken back."""
+"""What a run has changed in the user's tree or repository, by its ledger, and how that is reverted."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from suture.project.workspace import (
 
 @dataclass(frozen=True, kw_only=True)
 class AppliedChange:
-    """The latest events of the changes that a run has made and nobody has undone.
+    """The latest events of the changes that a run has made and that were not undone.
 
     A change that only started counts too, because a killed process may have made it.
     """

@@ -39,7 +39,7 @@ def undo_run(home: Path, name: str | None = None) -> TreeUndone:
         with project_change(run, Path(change.root), "undo", ledger) as finish:
             settled = last_payload(ledger.events, TreeUndone)
             if settled is not None and not find_applied_change(ledger.events).root:
-                return settled  # the change was interrupted, and `project_change` has taken it back
+                return settled  # the change was interrupted, and `project_change` has reverted it
             undone = take_back(run, ledger.events)
             finish(undone)
     if undone.reason:

@@ -160,4 +160,4 @@ def _case(*given):
     assert equal or (_atol and type(got) is type(wanted) and _close(got, wanted))
 
 """
-"""The reference is computed where the tests run, never beside the candidate."""
+"""The reference is computed where the tests run, never together with the candidate."""

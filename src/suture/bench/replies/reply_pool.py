@@ -58,7 +58,7 @@ class RecordedReply:
 
     @property
     def max_tokens_covered(self) -> float:
-        """The highest `max_tokens` of a call that this reply can answer; infinite if the reply ended by itself."""
+        """The highest `max_tokens` of a call that this reply can answer; infinite if the reply ended on its own."""
         return self.max_tokens if self.finish == "length" else math.inf
 
     def replay_with_limit(self, max_tokens: int) -> Reply | None:
@@ -190,14 +190,14 @@ def make_draw(
 
 
 SEED_STRIDE = 1000
-"""How many sample numbers each repetition has for one call; the next repetition uses the following ones. Far more than
-arms draw. Chosen by judgement; not measured."""
+"""Number of sample numbers that each repetition has for one call; the next repetition uses the following ones. Far more
+than arms draw. Chosen by judgement; not measured."""
 
 
 class ReplyPool:
     """A pool of recorded replies: files that are only read, and a folder to which new replies are added.
 
-    A reply that was cut stays beside a longer one that was drawn later. A call is answered with the reply
+    A reply that was cut is kept in addition to a longer one that was drawn later. A call is answered with the reply
     that answered it first, so that a replay takes the same course.
 
     Args:

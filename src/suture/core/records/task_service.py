@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from suture.core.dataclass import dataclass
 
 KNOWN_SERVICES = {"postgresql": 5432, "redis": 6379}
-"""Service that Suture can start by itself -> the port on which it listens by default."""
+"""Service that Suture can start on its own -> the port on which it listens by default."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -361,7 +361,7 @@ def _refuse_key_for(
         return
     if provider in ("ollama", "auto") and not environ.get("OLLAMA_API_KEY"):
         return  # Ollama's client sends only this key; `auto` may find Ollama at this address
-    # The libraries of other providers may find a key, or headers, in the environment by themselves.
+    # The libraries of other providers may find a key, or headers, in the environment on their own.
     adds_headers = any(f"{provider}{end}".upper() in environ for end in HEADER_VARIABLE_ENDS)
     is_known = f"keys.{provider}" in setting_fields() and not adds_headers
     key = given.get(key_setting) or given.get(f"keys.{provider}")

@@ -1,6 +1,6 @@
 """Find new branches and tables that serve single examples of the tests, in code that otherwise does more.
 
-Where a function failed on every input before a change, or where a change repairs something besides, the comparison
+Where a function failed on every input before a change, or where a change also repairs something else, the comparison
 with the code before it shows nothing. Each new branch with a rare literal, and each new table, is therefore switched
 off, and the code without it is compared: one that gives an example another answer, and hardly any input near it, has
 memorised this example.
@@ -45,7 +45,7 @@ async def find_special_branches(
 ) -> AsyncIterator[SpecialBranch]:
     """Yield the new branches and tables that serve single examples of the tests, at most one of a function.
 
-    Those that there was no time for, and those that count calls without a known effect, are yielded as uncertain.
+    Those for which there was no time, and those that count calls without a known effect, are yielded as uncertain.
 
     Args:
         code: Path -> new text of the changed files.

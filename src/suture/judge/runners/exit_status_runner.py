@@ -119,7 +119,7 @@ class ExitStatusRunner:
         task, base = self._line.task, self._base
         full_argv = tuple(self._line.request(task.files).argv)
         direct_argv = bypass_npm(task.test_command, task.files)
-        # Only a base run that came to its end and failed has an output to compare with.
+        # Only a base run that completed and failed has an output to compare with.
         if direct_argv is None or base is None or base.status != "failed":
             return full_argv, None
         trial = await self._sandbox.run(self._line.link_packages(self._request(task.files, direct_argv)))

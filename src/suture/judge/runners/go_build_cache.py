@@ -171,7 +171,7 @@ async def _compile_packages(
 ) -> bool:
     """Compile packages in several rounds, and return whether all of them are done.
 
-    One run can bring back only a limited number of bytes.
+    One run can return only a limited number of bytes.
     """
     program = resources.files(__package__).joinpath(PROGRAM_FILE).read_bytes()
     plan = json.dumps({"packages": sorted(names)}).encode()

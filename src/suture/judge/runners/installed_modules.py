@@ -20,7 +20,7 @@ PACKAGE_FILES = ("__init__.py", "__init__.pyc")
 REQUIREMENT = re.compile(r"^Requires-Dist: *([A-Za-z0-9_-]+)(.*)", re.MULTILINE)
 """Matches a line of a package's metadata: a requirement, and for which version, extra and system it holds."""
 DEVELOPMENT_EXTRA = re.compile(r"extra *== *[\"'][^\"']*(?:dev|test|doc|lint|typ|ci|bench|all|style|check)")
-"""Matches the usual names of extras that a package's developers need. Chosen by judgement."""
+"""Matches the common names of extras that a package's developers need. Chosen by judgement."""
 MAX_NAMESPACE_DEPTH = 3
 """Nested namespace packages that are listed, as in `google.cloud.storage`. By judgement; not measured."""
 

@@ -59,7 +59,7 @@ class BaseRunRecord:
             return None
 
     def save(self, result: RunResult, report_key: bytes) -> None:
-        """Record a run that came to its end. A full disk costs only the record."""
+        """Record a completed run. A full disk costs only the record."""
         content = zlib.compress(_pack(result, report_key), level=1)
         if result.status not in ("ok", "failed") or len(content) + DIGEST_BYTES > MAX_RECORDED_RUN_BYTES:
             return
@@ -69,7 +69,7 @@ class BaseRunRecord:
             _remove_unused(self.folder)
 
     def forget_all(self) -> None:
-        """Remove all runs on this state, because such a run gives something else by now."""
+        """Remove all runs on this state, because such a run has a different result by now."""
         for path in self.folder.glob(f"{self.key}-*"):
             path.unlink(missing_ok=True)
 

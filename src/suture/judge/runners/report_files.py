@@ -1,4 +1,4 @@
-"""Bringing back the report files of a test runner, whose names nobody knows before the run."""
+"""Collecting the report files of a test runner, whose names are unknown before the run."""
 
 from __future__ import annotations
 

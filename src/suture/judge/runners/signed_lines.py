@@ -1,7 +1,7 @@
 """Verifying the lines of a report that are signed with a run's secret key.
 
 A line is `SIGNATURE NUMBER JSON`, numbered from 0. After each line the writer replaces its key by the next one,
-which cannot be turned back. Code under test that finds the key can therefore add lines, but can neither change
+which cannot be reversed. Code under test that finds the key can therefore add lines, but can neither change
 nor remove what was reported before, such as that it looked for the key.
 
 Several processes of a run may write into one report. All but the main process put their name before each line:

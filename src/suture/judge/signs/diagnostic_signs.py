@@ -1,4 +1,4 @@
-"""Signs that a change silences linters, type checkers or compilers in place of repairing what they report."""
+"""Signs that a change silences linters, type checkers or compilers instead of repairing what they report."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def find_test_support_signs(
 ) -> list[tuple[str, TamperingWarning]]:
     """Return (path, sign) of each changed Python file that decides what the tests of a repair's project expect.
 
-    Files that the user allowed by name (`--only`) are left out. It is by judgement that only a repair is doubted: a
+    Files that the user allowed by name (`--only`) are left out. By judgement, only a repair is doubted: a
     task for new code says which files are to be written.
 
     Args:
@@ -80,7 +80,7 @@ class TestSupport:
             return None
         supporting = {name for importer in importers for name in self._find_supporting_names(importer, path)}
         used = changed & _add_references(supporting, self._parse(path))
-        # What a module of helpers takes from this one, it gives on to the tests.
+        # A module of helpers passes on to the tests what it takes from this one.
         if importers == helpers:
             used = changed
         return TamperingWarning(code="changes_test_support", names=tuple(sorted(used))) if used else None
@@ -216,7 +216,7 @@ class _ModuleUses:
             yield from self._find_in_sides([condition.left, *condition.comparators], data)
 
     def _find_in_sides(self, sides: Sequence[ast.expr], data: frozenset[str]) -> Iterator[str]:
-        """Yield data that is compared with an answer, and functions by which both sides are made alike."""
+        """Yield data that is compared with an answer, and functions that convert both sides to a common form."""
         if not any(map(self._uses_answer, sides)):
             return
         parts = [part for side in sides for part in ast.walk(side) if isinstance(part, ast.expr)]

@@ -1,7 +1,7 @@
 """Copies of a test's arguments, which the candidate changes in place of the arguments themselves.
 
 A copy that differs from its argument is kept, so that the candidate finds its own changes when it gets the
-same argument again: after `push(q, 1)`, `pop(q)` answers 1, although the test's `q` is still empty.
+same argument again: after `push(q, 1)`, `pop(q)` returns 1, although the test's `q` is still empty.
 
 Runs inside the sandbox, in the judge.
 """

@@ -18,7 +18,7 @@ IMAGES = {
     "redis": "redis",
     "valkey": "redis",
 }
-"""Name of an image -> the service in it that Suture can start by itself."""
+"""Name of an image -> the service in it that Suture can start on its own."""
 PACKAGE_RE = re.compile(
     rb"\bpytest[-_](?P<plugin>postgresql|redis)\b|\btestcontainers(?:\[|\.)(?P<container>postgres|redis)|\b(?P<any>testcontainers)\b"
 )

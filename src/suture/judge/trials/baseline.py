@@ -2,8 +2,8 @@
 
 One process runs the failing tests without the others, traces them, and then traces tests near them for a
 moment: that is enough to begin the search. The other process runs all tests in their order, and its outcomes
-are compared with the user's run. That takes as long as the suite does, and the first candidates are tried
-meanwhile. Of a large suite it runs a part.
+are compared with the user's run. That takes as long as the suite does, and the first candidates are tried in the
+meantime. It runs only a part of a large suite.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PrefetchedRun:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, collecting: asyncio.Task[CollectionReport | None]) -> None:
-        """Start once another process has collected: two processes beside the user's run are enough."""
+        """Start once another process has collected: two processes in addition to the user's run are enough."""
         self._task = asyncio.create_task(self._run(collecting))
 
     async def _run(self, collecting: asyncio.Task[CollectionReport | None]) -> None:
@@ -316,7 +316,7 @@ class BaselineRun:
         await _run_unchanged(self._suite_worker, data.ordered, tests, slow, self._suite_left_s())
 
     async def _use_prefetched(self, prefetched: PrefetchedRun) -> None:
-        """Take over the reports of the prefetched run; if it does not end in time, those that exist."""
+        """Adopt the reports of the prefetched run; if it does not end in time, those that exist."""
         data = self._data
         is_ready = await prefetched.finish(self._texts, self._suite_left_s())
         if prefetched.collection is not None:

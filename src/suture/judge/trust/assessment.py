@@ -127,7 +127,7 @@ WEIGHTS = {"votes": 2.1, "sets": 1.15, "author": 0.7, "examples": 0.5}
 MIN_SURE_LOGPROB = -0.25
 """Mean natural logarithm of the token probabilities at which the model counts as sure. Not fitted."""
 LOG_ODDS_PER_NAT = 2.0
-"""By how much each further nat per token lowers the log odds. Not fitted; it can only lower the trust."""
+"""Amount by which each further nat per token lowers the log odds. Not fitted; it can only lower the trust."""
 
 
 @dataclass(frozen=True, kw_only=True)

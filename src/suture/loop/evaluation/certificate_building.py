@@ -75,7 +75,7 @@ class CertificationFindings:
 
     @property
     def certified_share(self) -> float:
-        """The share as a certificate states it, where 0 says that there is none."""
+        """The share as a certificate states it, where 0 means that there is none."""
         return (self.share or 0.0) if self.rivals else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Run the suite twice on a candidate, because a pass that came by chance proves nothing."""
+"""Run the suite twice on a candidate, because an accidental pass proves nothing."""
 
 from __future__ import annotations
 

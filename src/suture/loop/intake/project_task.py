@@ -53,7 +53,7 @@ KIND_ALIASES: dict[str, ProjectKind] = {
 NAME_RE = re.compile(r"\b(?:called|named)\s+[`'\"]?([A-Za-z][\w-]{0,40})")
 """A name that a statement gives to the project, as in "called todo"."""
 PURPOSE_RE = re.compile(r"\bfor\s+(?:an?\s+|the\s+|my\s+)?([A-Za-z]{3,20})\b")
-"""What the project is for, as in "for recipes"."""
+"""Matches the purpose of the project, as in "for recipes"."""
 SAMPLE_PATH = "sample/data.csv"
 SAMPLE_ROWS = (
     "id,name,group,amount,score\n1,Ada,a,12.5,90\n2,Ben,b,7,71\n3,Cleo,a,,88\n4,Dan,b,30.25,64\n"

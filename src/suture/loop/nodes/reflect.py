@@ -111,7 +111,7 @@ class _Reflection:
         extensions, attempt = self.context.extensions, self._next_failing()
         if not (extensions.fixers or extensions.advisers) or attempt is None:
             return
-        if not self._begin("brought", attempt):  # what extensions brought; checkpoints hold this name
+        if not self._begin("brought", attempt):  # what extensions contributed; checkpoints contain this name
             return
         suite, brief = await self._make_brief(attempt)
         self.state = await try_fixers(brief, attempt, suite, self.state, self.context)

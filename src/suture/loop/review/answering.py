@@ -24,7 +24,7 @@ from suture.loop.review.questions import find_recorded_choice, load_review
 
 
 async def get_answer(question: ReviewAsked, context: RunContext) -> dict[str, Any] | None:
-    """Return a person's answer as JSON values, recorded before it is used; `None` if nobody answers now.
+    """Return a person's answer as JSON values, recorded before it is used; `None` if there is no answer now.
 
     A question that was answered before, in a process that was killed since, is not asked again.
 

@@ -171,7 +171,7 @@ class Review:
 
 
 Reviewer = Callable[[Review], ReviewAnswer | Awaitable[ReviewAnswer | None] | None]
-"""Asks a person and waits for the answer. `None` means that nobody answers now: the run then waits."""
+"""Asks a person and waits for the answer. `None` means that there is no answer now: the run then waits."""
 
 
 def load_review(folder: RunFolder, question: ReviewAsked) -> Review:

@@ -108,7 +108,7 @@ async def read_unread_examples(
 ) -> RoleContributions:
     """Add the calls that a capable model reads in parts of the statement which could not become checks.
 
-    They are generated tests as any others: shown to the user, without trust until candidates agree on them.
+    They are generated tests like any others: shown to the user, without trust until candidates agree on them.
     """
     task = context.task
     if not (unread and task.entry_point and context.has_model and accepts_generated_tests(context)):
@@ -192,7 +192,7 @@ async def find_failing_tests(
         outcome = outcomes.get(check.id)
         if outcome is not None:
             return outcome.status not in ("passed", "skipped")
-        # There was no time to run it: it counts as it ended when its trust was assessed.
+        # There was no time to run it: its outcome is the one that it had when its trust was assessed.
         return check.source in assessed and candidate.hash in assessed[check.source].failed_on
 
     return tuple(
@@ -259,7 +259,7 @@ async def _write_stated_examples(
 def add_generated_checks(
     checks: Sequence[Check], contributions: RoleContributions, context: RunContext
 ) -> RoleContributions:
-    """Return the contributions with further generated tests; a test that is there already stays as it is."""
+    """Return the contributions with further generated tests; an existing test stays unchanged."""
     if not checks:
         return contributions
     earlier = load_generated_checks(contributions, context)

@@ -43,7 +43,7 @@ class CandidateStore:
     _folder: RunFolder
     _ledger: Ledger
     _verdicts: dict[str, Verdict] = field(default_factory=dict)
-    """Blob -> verdict, of the last ones that were used. Reading one of a large suite takes a second."""
+    """Blob -> verdict, for the verdicts that were used last. Reading one of a large suite takes a second."""
 
     def save(self, record: Candidate | Verdict) -> str:
         """Store a record, and return the hash of its blob."""
@@ -115,8 +115,8 @@ class CandidateStore:
     def count_rivals(self, proposal: CandidateProposed | None) -> tuple[int | None, float | None]:
         """Return `(rivals, share of the scores)` of a proposal for its confidence.
 
-        Both are `None` if they are not known. They count for nothing where a model has chosen between the rivals:
-        what its choice is worth is not measured, so that it counts as a change that a model wrote.
+        Both are `None` if they are not known. They are ignored where a model has chosen between the rivals: the value
+        of its choice is not measured, so the candidate counts as a change that a model wrote.
         """
         if proposal is None:
             return None, None

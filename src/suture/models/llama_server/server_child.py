@@ -45,7 +45,7 @@ def main() -> None:
     parent_pipe.write(json.dumps({"url": server.listening_address}) + "\n")
     parent_pipe.close()
     sys.stdin.buffer.read()
-    os._exit(0)  # an orderly shutdown would wait for replies that nobody reads any more
+    os._exit(0)  # an orderly shutdown would wait for replies that are no longer read
 
 
 def _exit_with_parent(parent: int) -> None:

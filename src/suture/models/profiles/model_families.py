@@ -58,7 +58,7 @@ def _family(
 
 
 FAMILIES = (
-    # Distilled models carry two names, so the names of thinking models come first.
+    # Distilled models carry two names, so the families of thinking models come first.
     _family("deepseek-(?:r1|reasoner)", 65_536, is_capable=True, reasoning=True),
     _family("(?:qwq|qvq)", 32_768, is_capable=True, tools=True, reasoning=True),
     _family("qwen-?3(?:\\.\\d)?-?(?:coder|next)", 262_144, is_capable=True, tools=True),

@@ -106,7 +106,7 @@ PROVIDER_PLUGIN_GROUP = "suture.providers"
 """Entry point group of provider plugins. Each loads to `open(model, settings)`, which returns a `Model` or a
 LangChain chat model."""
 LOCAL_PROVIDERS = ("local", "huggingface", "scripted")
-"""Providers that need no server of somebody else."""
+"""Providers that need no server of a third party."""
 
 
 def wrap_langchain_chat(settings: Settings, chat: BaseChatModel) -> Model:

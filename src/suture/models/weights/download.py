@@ -50,7 +50,7 @@ PIP_OPTIONS = (
 QUOTED_LINES = 5
 """Last lines of pip's output that a message quotes. Chosen by judgement; not measured."""
 DISK_FULL_TEXT = os.strerror(errno.ENOSPC)
-"""By which the output of pip says that the disk is full."""
+"""The words by which the output of pip says that the disk is full."""
 
 
 class SourceUnavailable(PrerequisiteError):

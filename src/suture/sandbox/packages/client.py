@@ -54,7 +54,7 @@ SECRET_VARIABLE = re.compile(r"_API_KEY$|^SUTURE_|DATABASE_URL$")
 """Matches the names of variables that a client does not get (see `filtered_environment`)."""
 ADDRESS = re.compile(r"\b[a-z+]+://\S+|\bhost='[^']*'")
 """Replaced in messages: a client's output may name the index, and with it a password."""
-PORT = 3128  # the usual one of HTTP proxies
+PORT = 3128  # the usual port of HTTP proxies
 """The port on the sandbox's own loopback at which the client reaches the proxy."""
 TEMP_DIR = ".temporary"
 """The client's TMPDIR, below its folder."""
@@ -119,7 +119,7 @@ async def run_client(
                 access.proxy_for(origin)  # raises for a proxy that cannot be used, before anything begins
             proxy = IndexProxy(access.origins, access.proxy_for, access.host_aliases)
         code, text = await _run_in_sandbox(client, argv, work_folder.folder, access or NetworkAccess(), proxy)
-        # A client that ended well has done without the servers that were refused or did not answer.
+        # A client that succeeded did not need the servers that were refused or did not answer.
         if code and proxy is not None and proxy.refused:
             servers = ", ".join(proxy.refused)
             raise PackagesRefused(
@@ -131,7 +131,7 @@ async def run_client(
 
 
 def _raise_for_output(client: Client, code: int, text: str) -> None:
-    """Raise the exception that fits what a client printed; nothing if it ended well."""
+    """Raise the exception that fits what a client printed; nothing if it succeeded."""
     if NO_PIP in text:
         raise missing_client(client.name, NO_PIP)
     if not code:
@@ -191,8 +191,8 @@ async def _run_in_sandbox(
 def _set_permissions(folder: Path, *, writable: bool) -> None:
     """Let a client write to a folder, or take that permission back.
 
-    This is needed only if Suture is root, because the client is then another user. No other user can reach
-    the folder meanwhile, because the folder above it is private.
+    This is needed only if Suture is root, because the client is then another user. No other user can reach the folder
+    in the meantime, because the folder above it is private.
     """
     if os.geteuid() != 0:
         return
@@ -358,7 +358,7 @@ def _local_folder(address: str) -> Path | None:
 def mounts_for_local_indexes(addresses: Iterable[str]) -> tuple[Mount, ...]:
     """Return mounts for indexes on this machine.
 
-    The pages of an index in a folder `simple` link to files beside that folder, so the parent is shown. If the
+    The pages of an index in a folder `simple` link to files next to that folder, so the parent is shown. If the
     parent is the root or `/tmp`, or contains the user's home, only the index is shown, because the client must
     not see what else is there.
     """

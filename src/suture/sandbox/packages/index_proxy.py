@@ -229,7 +229,7 @@ async def _refuse(writer: asyncio.StreamWriter, status: bytes) -> None:
 
 
 async def _receive_listener(handover: socket.socket, path: Path) -> socket.socket:
-    """Receive the listening socket, and remove the handover socket so that nobody can pass another one.
+    """Receive the listening socket, and remove the handover socket so that no other process can pass another one.
 
     Raises:
         OSError: What was received is not a socket on the loopback.

@@ -1,4 +1,4 @@
-"""The self-test of a sandbox: canary attacks before its first use decide how much of its claim is believed.
+"""The self-test of a sandbox: canary attacks before its first use decide how much of the claimed isolation is believed.
 
 This package knows sandboxes by their contract only, so third-party ones are tested like the built-in ones.
 """

@@ -52,8 +52,8 @@ Hole = Literal[
     "canary_failed",
 ]
 """What an attack got through: the attacks of `canary.ATTACKS`, then what the host sees from outside.
-`root`: the kernel takes the program for root; `survivors`: processes outlive their run; `canary_failed`: a
-canary did not answer, so nothing is known."""
+`root`: the kernel takes the program for root; `survivors`: processes outlive their run; `canary_failed`: a canary did
+not answer, so the result is unknown."""
 HOLES: frozenset[str] = frozenset(get_args(Hole))
 HOLE_TEXT: dict[Hole, str] = {
     "host_files": "files of the host",
@@ -100,7 +100,7 @@ async def attack_sandbox(
 ) -> ProbeReport:
     """Attack a new sandbox, and return what got through and which limits hold.
 
-    Meanwhile this process has one more environment variable, which must not be visible inside the sandbox.
+    During the attack, this process has one more environment variable, which must not be visible inside the sandbox.
 
     Args:
         create: Creates the sandbox. What it inherits from this process is part of what is tested.

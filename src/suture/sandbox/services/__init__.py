@@ -1,4 +1,4 @@
-"""Services for tests, such as a database, which run inside the sandbox beside the test command."""
+"""Services for tests, such as a database, which run inside the sandbox together with the test command."""
 
 from suture.sandbox.services.service_sandbox import ServiceSandbox
 

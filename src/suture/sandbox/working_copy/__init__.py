@@ -1,1 +1,1 @@
-"""Running commands in a copy of a project inside the sandbox, and bringing back what they changed."""
+"""Running commands in a copy of a project inside the sandbox, and collecting what they changed."""

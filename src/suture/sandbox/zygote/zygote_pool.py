@@ -57,10 +57,10 @@ class ZygotePool:
             start: Starts such a zygote.
             expensive: Whether starting takes so long that waiting for a busy zygote is worthwhile.
             start_next: Whether to start the next one now, because this one serves one run only.
-            may_be_long: Whether the run may be long, so that nobody should wait for its end.
+            may_be_long: Whether the run may be long, so that no other run should wait for its end.
 
         Raises:
-            SandboxBroken: The pool was closed meanwhile.
+            SandboxBroken: The pool was closed in the meantime.
         """
         may_wait = expensive and not start_next and not may_be_long
         zygote = self._take_idle(key) or (await self._wait_for_idle(key) if may_wait else None)
@@ -110,7 +110,7 @@ class ZygotePool:
         try:
             await self._put_back(key, await self._start(key, start))
         except (SandboxNotStarted, SandboxError, OSError):
-            return  # whoever needs the next one tries again and sees the error
+            return  # the caller that needs the next one tries again and sees the error
 
     async def _put_back(self, key: Hashable, zygote: Zygote) -> None:
         """Keep a zygote for the next run, and end those that are surplus or can serve no more runs."""
@@ -124,7 +124,7 @@ class ZygotePool:
     async def _wait_for_idle(self, key: Hashable) -> Zygote | None:
         """Wait for a zygote as long as a new one would take to start; return `None` if none becomes idle.
 
-        The first few runs do not wait, so that what was started concurrently does not run in sequence.
+        The first few runs do not wait, so runs that were started concurrently do not run in sequence.
         """
         short_runs = self._starting_count[key] + self._busy_count[key] - self._long_count[key]
         if short_runs < tuning.MAX_UNQUEUED_EXPENSIVE_RUNS:
@@ -242,8 +242,8 @@ class WarmRunner:
             SandboxNotStarted: The program that builds the sandbox failed.
             SandboxBroken: The zygote neither became ready nor ended.
         """
-        # The key holds device and inode numbers, so that an environment that was made again is not taken for
-        # the old one.
+        # The key holds device and inode numbers, so an environment that was created again is not mistaken for the old
+        # one.
         statuses = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - does not block
         try:
             mounts_key = tuple((mount, status.st_dev, status.st_ino) for mount, status in statuses)
@@ -282,7 +282,8 @@ class WarmRunner:
         start = (*preload_limit_command(request.limits), *request.argv[:1], "-c")
         preloaded = ZygoteSpec(start=start, preload=request.preload)
         python_variables = {name for name in request.env if name.startswith("PYTHON")}
-        # A forked interpreter can take over `python -m MODULE`, but no variables that Python reads at its start.
+        # A forked interpreter can do the work of `python -m MODULE`, but ignores variables that Python reads at its
+        # start.
         if (
             request.preload
             and request.argv[1:2] == ("-m",)

@@ -25,12 +25,12 @@ class ZygoteSandbox(BaseSandbox):
     Args:
         own_interpreter: The interpreter for Suture's own programs in such a place.
         interpreter_mounts: The mounts that the interpreter needs.
-        mode: `auto` tries warm first. `spare` and `cold` give each program a place of its own; `spare` makes
-            the next one ready meanwhile.
+        mode: `auto` tries warm first. `spare` and `cold` give each program a place of its own; `spare` prepares the
+            next one in the meantime.
     """
 
     spare_by_default: ClassVar[bool]
-    """Whether places are made ready ahead if warm ones are not possible."""
+    """Whether places are prepared ahead if warm ones are not possible."""
 
     def __init__(
         self, own_interpreter: Interpreter, interpreter_mounts: tuple[Mount, ...], mode: str
@@ -47,10 +47,10 @@ class ZygoteSandbox(BaseSandbox):
 
     @abstractmethod
     async def prepare(self) -> None:
-        """Find what places are made with, such as the container engine.
+        """Find what creates places, such as the container engine.
 
         Raises:
-            SandboxUnavailable: It is not here.
+            SandboxUnavailable: It is not available here.
         """
 
     @abstractmethod

@@ -2,7 +2,7 @@
 
 The direct pipes between the host and a conversation's program in a zygote.
 
-A zygote on this machine gets a socket beside its streams, from which only the zygote reads. Through it the
+A zygote on this machine gets a socket in addition to its streams, from which only the zygote reads. Through it the
 host sends the program's ends of two pipes, so that the conversation does not pass through the zygote. Pipes
 belong to no namespace, so the program learns nothing from them.
 """
@@ -244,7 +244,7 @@ def build_bundle(
         "hidden_folders": list(hidden_folders),
         "fd_socket": fd_socket,
     }
-    return _with_length(sources) + b"s" + _with_length(settings)  # a frame's kind, which is not looked at
+    return _with_length(sources) + b"s" + _with_length(settings)  # a frame's kind, which is ignored
 
 
 def _with_length(value: object) -> bytes:

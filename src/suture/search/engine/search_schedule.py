@@ -145,8 +145,8 @@ class Turns:
         """Yield single and compound changes in turns until both run out.
 
         Args:
-            until: Once the single changes run out, whether waiting compound changes may be left for later,
-                because more single changes are ready.
+            until: Once the single changes run out, whether waiting compound changes may be postponed, because more
+                single changes are ready.
         """
         is_over = False
         while not is_over:

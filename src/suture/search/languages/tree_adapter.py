@@ -95,13 +95,13 @@ class DriverSession(CommandSession):
     async def start_runners(
         self, spectrum: Spectrum, full_spectrum: asyncio.Task[Spectrum]
     ) -> Sequence[CandidateRunner]:
-        """Return the driver, if it sees failing tests, or runs of the command."""
+        """Return the driver if it reports failing tests, otherwise runs of the command."""
         if self._early is not None and spectrum.target_tests:
             return [self._early.trials]
         return await super().start_runners(spectrum, full_spectrum)
 
     async def start_fallback(self) -> Sequence[CandidateRunner] | None:
-        """Return runs of the command, if the driver could not run any test."""
+        """Return runs of the command if the driver could not run any test."""
         if self._early is None or not self._early.trials.is_lost:
             return None
         return await start_command_trials(self._project, self._limits.max_seconds)

@@ -237,7 +237,7 @@ def _score_file(path: str, text: str, counterexamples: Sequence[Counterexample])
 
 
 _located: WeakKeyDictionary[TestCommand, dict[frozenset[str], tuple[SuspectLine, ...]]] = WeakKeyDictionary()
-"""Test command -> failing tests -> the lines. A command belongs to files that do not change."""
+"""Test command -> failing tests -> the lines that they run. A command belongs to files that do not change."""
 
 
 async def locate_failing_lines(
@@ -291,7 +291,7 @@ FACTORS_BY_EXCEPTION: Mapping[str, Mapping[OperatorName, float]] = {
         "missing_return": 3.0, "return_value": 3.0, "bare_return": 3.0, "final_return": 3.0,
         "reused_value": 2.5, "reused_argument": 2.0, "append_element": 2.0, "truth_test": 1.5, "conversion": 1.5,
     },
-    # A boolean where a number is expected.
+    # Matches a boolean where a number is expected.
     r"AssertionError: assert (?:True|False) == -?\d": {
         "sign_change": 3.0, "negation": 2.0, "boolean_operator": 2.0, "comparison": 1.5, "return_value": 1.5,
     },

@@ -2,7 +2,7 @@
 
 The tests do not say which of them is right. Once there is a repair, its rivals are tried before anything else.
 For each one it is checked whether some test runs the blocks that it guards, such as the branch of an `if` or the
-body of an `except`. A block that no test runs is *idle*. Such a repair is less likely what somebody wrote.
+body of an `except`. A block that no test runs is *idle*. A person is less likely to have written such a repair.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class RivalQueue:
         key = (repair.path, location.start, location.end)
         self._passing_counts[key] = self._passing_counts.get(key, 0) + 1
         if self._passing_counts[key] == MAX_PASSING_PER_LOCATION:
-            self._waiting.clear()  # enough to compare here: other locations have their turn
+            self._waiting.clear()  # enough to compare here: other locations get their turn
         if key in self._locations:
             return
         self._locations[key] = location

@@ -1,1 +1,1 @@
-"""LangGraph's checkpoints: in a SQLite file beside the runs, or in PostgreSQL."""
+"""LangGraph's checkpoints: in a SQLite file next to the runs, or in PostgreSQL."""

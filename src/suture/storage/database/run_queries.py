@@ -108,7 +108,7 @@ def _belong_to_runs(
 
 
 def _sort_by_value(values: Mapping[str, N]) -> dict[str, N]:
-    """Return the same entries, the largest first, and equal ones by name."""
+    """Return the entries sorted, the largest first, and equal ones by name."""
     return dict(sorted(values.items(), key=lambda entry: (-entry[1], entry[0])))
 
 

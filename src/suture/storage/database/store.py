@@ -1,4 +1,4 @@
-"""One interface over two engines: SQLite in a file beside the runs, or PostgreSQL by its URL.
+"""One interface over two engines: SQLite in a file next to the runs, or PostgreSQL by its URL.
 
 It also migrates the schema and maps the engines' errors. It imports SQLAlchemy, which takes half a second, so
 nothing imports it before a database is needed; Alembic takes a second and is imported only for a migration.
@@ -107,7 +107,7 @@ def is_compared_by_alembic(_: Any, name: str | None, kind: str, reflected: bool,
 
 
 DATABASE_FILE = "suture.db"
-"""The file name of the SQLite database, beside the folder of runs."""
+"""The file name of the SQLite database, which is next to the folder of runs."""
 CLIENT_ENCODING = "UTF8"
 """Requested explicitly: a database without an encoding (SQL_ASCII) would return bytes."""
 KEEPALIVES = "-ctcp_keepalives_idle=10 -ctcp_keepalives_interval=5 -ctcp_keepalives_count=3"
@@ -174,7 +174,7 @@ def open_store(url: str | None, home: Path, *, namespace: str = "default", init:
     changed only by `suture db init` and `suture db upgrade`.
 
     Args:
-        url: `sqlite:///FILE` or `postgresql://...`; by default the file beside the runs.
+        url: `sqlite:///FILE` or `postgresql://...`; by default the file next to the runs.
         home: The folder of state.
         namespace: Namespace of the rows that are read and written.
         init: Whether PostgreSQL tables may be created or changed too.
@@ -211,7 +211,7 @@ def open_configured_store(settings: Settings, *, init: bool = False) -> Store:
 
     Args:
         settings: `store.url` is used first; then `store.fallback_url`, which may belong to another program
-            and is used only if it has Suture's tables; then the file beside the runs.
+            and is used only if it has Suture's tables; then the file next to the runs.
         init: As in `open_store`.
     """
     home, namespace = settings.paths.home, settings.store.namespace
@@ -315,7 +315,7 @@ def _require_known_version(store: Store, version: str) -> None:
 
 def _migrate(store: Store) -> None:
     with store.write_transaction() as connection:
-        version = schema_version_of(connection)  # another process may have migrated meanwhile
+        version = schema_version_of(connection)  # another process may have migrated in the meantime
         _require_known_version(store, version)
         if version != LATEST_VERSION:
             upgrade_schema(connection)

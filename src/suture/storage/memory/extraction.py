@@ -91,7 +91,7 @@ def _find_failing_state(
         if not checked.failed or not checked.verdict:
             continue
         proposal = proposals.get(checked.candidate)
-        if task.kind == "heal" and proposal is None:  # the user's own code was not proposed by anyone
+        if task.kind == "heal" and proposal is None:  # the user's own code has no proposal
             return event, folder.load_record(Verdict, checked.verdict), dict(task.files)
         if task.kind == "write" and proposal is not None and checked.candidate == parent:
             files = overlay_candidate(task.files, folder.load_record(Candidate, proposal.blob).files)

@@ -71,7 +71,7 @@ def insert_missing(store: Store, name: str, rows: Sequence[Row]) -> None:
 
 
 def _item_row(item: MemoryItem, vector: Any) -> Row:
-    """Return the columns of an item; a text without words has no vector."""
+    """Return the columns of an item; a string without words has no vector."""
     columns = {name: getattr(item, name) for name in COLUMNS}
     return {**columns, "key": item.key, "vector": vector if vector.any() else None}
 
@@ -103,7 +103,7 @@ def iter_items(store: Store, *, state: str | None = "active", run: str = "") -> 
 
 
 def find_with_words(store: Store, words: Sequence[str]) -> Iterator[MemoryItem]:
-    """Yield the active items that contain all of the words, whatever their case."""
+    """Yield the active items that contain all of the words, ignoring case."""
     for item in iter_items(store):
         content = "\n".join((item.text, item.error_signature, item.patch, item.search_text)).lower()
         if all(word.lower() in content for word in words):

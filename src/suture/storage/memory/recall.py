@@ -58,7 +58,7 @@ def recall_memories(
         ]
     matches.sort(key=lambda match: -match.similarity)
     distinct: dict[tuple[str, str], MemoryMatch] = {}
-    for match in matches:  # a match that says the same as a better one is dropped
+    for match in matches:  # a match with the same content as a better one is dropped
         content = " ".join((match.item.patch or match.item.text).split())
         distinct.setdefault((match.item.error_signature, content), match)
     return list(distinct.values())[:limit]

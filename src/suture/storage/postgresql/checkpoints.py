@@ -1,4 +1,4 @@
-"""LangGraph's checkpoints in PostgreSQL, beside Suture's tables.
+"""LangGraph's checkpoints in PostgreSQL, next to Suture's tables.
 
 This module imports LangGraph and the driver.
 """

@@ -1,7 +1,7 @@
 """Commands of linters, type checkers and compilers, whose diagnostics are checks.
 
 A diagnostic of the task's own files is a check that fails until the diagnostic is gone; a diagnostic that only a
-candidate has is a new check that fails. Lines move, so that diagnostics are told apart by their file, rule and message,
+candidate has is a new check that fails. Lines move, so diagnostics are distinguished by their file, rule and message,
 and by the function around them.
 """
 

@@ -24,7 +24,7 @@ def load_in_workers(plugin: str, path: list[str]) -> None:
 
 
 def take_worker_parameters(plugin: str) -> list[dict[str, Any]]:
-    """Return what the main process sent to this worker for us, and remove it so that nobody else finds it."""
+    """Return what the main process sent to this worker for us, and remove it so that no other code finds it."""
     others = [name for name in os.environ.get(PLUGINS_VARIABLE, "").split(",") if name and name != plugin]
     os.environ.pop(PLUGINS_VARIABLE, None)
     if others:

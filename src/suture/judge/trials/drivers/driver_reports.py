@@ -1,6 +1,6 @@
 """Reads the lines that a driver reports.
 
-Candidates share a process with the driver, so that they may forge any line. All values are checked and
+Candidates share a process with the driver, so they may forge any line. All values are checked and
 bounded here, and a candidate that claims to pass is judged again.
 """
 

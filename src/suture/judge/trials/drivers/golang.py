@@ -26,7 +26,7 @@ def build_argv(python: str, lines: Sequence[str], driver_folder: str) -> tuple[s
     """Return the command line of the driver, which is Python and starts `go` itself.
 
     All drivers take the same arguments. `lines` are the shell lines of the test command (see
-    `driver_protocol`). They are not needed here, because `go` finds the tests by itself.
+    `driver_protocol`). They are not needed here, because `go` finds the tests on its own.
     """
     return (python, "-I", "-S", f"{driver_folder}/go_trials.py")
 

@@ -162,7 +162,7 @@ def _bound_names(tree: PythonTree) -> frozenset[str]:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 bound.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                if not isinstance(tree.parent(node), ast.ClassDef):  # a method is not a name by itself
+                if not isinstance(tree.parent(node), ast.ClassDef):  # a method is not a name on its own
                     bound.add(name)
             case ast.arg(arg=name) | ast.alias(asname=str(name)) | ast.ExceptHandler(name=str(name)):
                 bound.add(name)
@@ -180,7 +180,7 @@ def _bound_names(tree: PythonTree) -> frozenset[str]:
 
 
 def _names_from_star_import(tree: PythonTree) -> set[str]:
-    """Return names that `import *` may bring: names that the file reads more than twice.
+    """Return names that `import *` may bind: names that the file reads more than twice.
 
     A misspelt name seldom appears so often. The number is chosen by judgement.
     """

@@ -188,7 +188,7 @@ def _use_sibling(node: Node, tree: SyntaxTree) -> Iterator[Change]:
 
 
 def _change_return(node: Node, tree: SyntaxTree) -> Iterator[Change]:
-    """Return another value: a variable, or a usual default such as `null`."""
+    """Return another value: a variable, or a common default such as `null`."""
     values = returned_values(node)
     if not values:
         return

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 GO_GRAMMARS: Grammars = {"": ("tree_sitter_go", "language")}
 DRIVER = "calls/calls.go"
 PREFIX = "package p\n\nvar _ = "
-"""Makes a list of literals a file that the grammar can parse."""
+"""Turns a list of literals into a file that the grammar can parse."""
 ANY_ERROR = ["error", None, None]
-"""An error whatever its message is."""
+"""An error, whatever its message is."""
 WORDS: Mapping[str, JsonPlus] = {
     "nil": None,
     "true": True,
@@ -53,7 +53,7 @@ import (
 
 func TestMain(m *suture_testing.M) {{ suture_calls.Serve({name}) }}
 """
-"""A test of the candidate's own package can call unexported functions, also next to a `main`."""
+"""A test in the candidate's own package can call unexported functions, even if the package has a `main`."""
 
 
 def read_values(text: str) -> tuple[JsonPlus, ...] | None:
@@ -203,7 +203,7 @@ def _argv(site: CallSite) -> tuple[str, ...]:
     package = site.module[len(root) :].rpartition("/")[0]
     build = f"go test -c -o /tmp/calls {shlex.quote(f'./{package}')} </dev/null >&2"
     change_folder = f"cd {shlex.quote(f'./{root}')} && " if root else ""
-    # The driver talks on descriptors 3 and 4, so that what the candidate prints on stdout does no harm.
+    # The driver talks on descriptors 3 and 4, so what the candidate prints on stdout does no harm.
     return ("sh", "-c", f"{change_folder}{build} && exec /tmp/calls 3<&0 4>&1 </dev/null >&2")
 
 

@@ -19,7 +19,7 @@ SCRIPT_ENDINGS = (".ts", ".tsx", ".mts", ".cts")
 SCRIPT_FUNCTIONS = ("function_declaration", "method_definition", "arrow_function", "function_expression")
 PARAMETERS = ("required_parameter", "optional_parameter")
 Slot = tuple[str, bool]
-"""The name of a function, for one of its parameters or its result, and whether that has an annotation."""
+"""`(function, whether it has an annotation)` for one parameter or result of the function."""
 
 
 def find_lost_annotations(path: str, before: str, after: str) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def find_lost_annotations(path: str, before: str, after: str) -> tuple[str, ...]
 
 
 def count_assertions(path: str, text: str) -> int:
-    """Return how often a TypeScript file asserts by `!` that a value is there."""
+    """Return how often a TypeScript file asserts by `!` that a value is not null."""
     return sum(node.type == "non_null_expression" for node, _ in _iterate_tree(path, text))
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from suture.project.languages.reports import Attestation
 
-# The lines of package `testing` with which the run of all tests, the report of a test and that of an example begin.
+# The lines of package `testing` with which the run of all tests, the report of a test and the report of an example
+# begin.
 ENDS = re.compile(r"^func \(m \*M\) Run\(\) \(code int\) \{$", re.MULTILINE)
 REPORTS = re.compile(r"^func \((\w) \*[TF]\) report\(\) \{$", re.MULTILINE)
 EXAMPLES = re.compile(
@@ -82,7 +83,7 @@ def read_attestations(report: bytes, tokens: Collection[bytes]) -> Mapping[str, 
         package_outcomes = outcomes.setdefault(fields[0], {})
         for field in fields[1:]:
             status, _, name = field.decode("utf-8", "replace").partition(" ")
-            if package_outcomes.get(name) != "failed":  # a later line cannot take a failure back
+            if package_outcomes.get(name) != "failed":  # a later line cannot revoke a failure
                 package_outcomes[name] = status
     return {package.decode("utf-8", "replace"): tests for package, tests in outcomes.items()}
 

@@ -1,7 +1,7 @@
 """The zygote's first code: load its modules from stdin, serve, and in a child become the program.
 
 Started as `python -I -S -B -c SOURCE`. The program's code is executed from here, so that its call stack holds
-no frame of the zygote. By then `__main__` is the program's module, and no longer this one.
+no frame of the zygote. By then, `__main__` is the program's module and no longer this one.
 """
 
 import os
