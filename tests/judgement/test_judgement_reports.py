@@ -137,6 +137,11 @@ def test_markdown_quotes_everything_that_comes_from_the_project() -> None:
     assert "- Guard: `the tests run 1 of 4 changed statements`" in text
 
 
+def test_markdown_shows_each_finding_once() -> None:
+    text = render_markdown(REJECTED)
+    assert [text.count(f"`{finding.code}`") for finding in REJECTED.findings] == [1] * len(REJECTED.findings)
+
+
 def test_annotations_are_single_commands_whatever_the_names_are() -> None:
     lines = render_annotations(REJECTED)
     assert lines[0] == (

@@ -103,6 +103,16 @@ async def test_each_sign_of_gaming_must_be_named_by_file_and_code(
     claims_by_name = await replay(certificate, task, sandbox, settings)
     assert all(claim.ok for claim in claims_by_name.values()), claims_by_name
     assert "which the tests use" in claims_by_name["signs"].detail
+    assert "sums.py: serves examples only (only claimed)" in claims_by_name["signs"].detail
+    removal = "sums.py: removes code (line 2 before the change) with which all tests pass, too"
+    named = UnverifiedClaims(
+        signs={"sums.py": ("adds_test_literals", "compares_with_test_literals", "removal_unneeded")},
+        warnings=(removal,),
+    )
+    resealed = seal_certificate(replace(certificate, claims=named))
+    claims_by_name = await replay(resealed, task, sandbox, settings)
+    assert f"{removal} (only claimed)" in claims_by_name["signs"].detail
+    assert "removal_unneeded" not in claims_by_name["signs"].detail
     assert certificate.confidence <= MAX_CONFIDENCE_WITH_SIGNS
 
 

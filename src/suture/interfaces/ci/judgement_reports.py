@@ -22,7 +22,12 @@ from suture.interfaces.ci.report_formats import (
     xml_text,
 )
 from suture.interfaces.ci.tuning import MAX_ANNOTATIONS, MAX_RESULTS, MAX_SENTENCE_CHARS, MAX_SUMMARY_FINDINGS
-from suture.interfaces.narrative.judgement_text import list_facts, render_headline, render_verdict
+from suture.interfaces.narrative.judgement_text import (
+    leads_with_finding,
+    list_facts,
+    render_headline,
+    render_verdict,
+)
 from suture.interfaces.narrative.plain_text import disarm_commands, escape_unprintable
 
 RULES: Mapping[FindingCode, str] = {
@@ -181,18 +186,27 @@ def render_markdown(judgement: Judgement) -> str:
 
     Names in it come from the project, so every sentence is quoted as code.
     """
-    verdict, _, rest = render_headline(judgement).partition(": ")
-    headline = f"**{verdict}:** {_quote(rest)}" if rest else f"**{render_verdict(judgement)}**"
+    leads = leads_with_finding(judgement)
+    if leads:  # each finding is shown once
+        first = judgement.findings[0]
+        headline = f"**{render_verdict(judgement)}:** {_quote_finding(first)} (`{first.code}`)"
+    else:
+        verdict, _, rest = render_headline(judgement).partition(": ")
+        headline = f"**{verdict}:** {_quote(rest)}" if rest else f"**{render_verdict(judgement)}**"
     facts = [f"- {label}: {_quote(text)}" for label, text in list_facts(judgement)]
     findings = [
-        f"- {finding.severity} `{finding.code}` {_quote(render_place(finding) + render_finding(finding))}"
-        for finding in judgement.findings[:MAX_SUMMARY_FINDINGS]
+        f"- {finding.severity} `{finding.code}` {_quote_finding(finding)}"
+        for finding in judgement.findings[leads:MAX_SUMMARY_FINDINGS]
     ]
-    more = len(judgement.findings) - len(findings)
+    more = len(judgement.findings) - len(findings) - leads
     if more:
         findings.append(f"- {more:,} more with `suture judge --explain`")
     parts = (headline, "\n".join(facts), "\n".join(findings))
     return f"{JUDGE_MARK}\n" + "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _quote_finding(finding: ChangeFinding) -> str:
+    return _quote(render_place(finding) + render_finding(finding))
 
 
 def _quote(text: str) -> str:

@@ -63,7 +63,7 @@ DOUBTFUL_PASS_CODES: frozenset[FindingCode] = frozenset(
 def render_judgement(judgement: Judgement, *, explain: bool = False) -> str:
     """Return a judgement as text of at most 25 lines; with `explain` with everything that was found."""
     headline, listed = render_headline(judgement), judgement.findings
-    if _leads_with_finding(judgement):  # each finding is shown once; the list with `explain` has all details
+    if leads_with_finding(judgement):  # each finding is shown once; the list with `explain` has all details
         rest = "." if explain else f": {_render_with_place(judgement.findings[0])}"
         headline = f"{render_verdict(judgement)}{rest}"
         listed = listed if explain else listed[1:]
@@ -88,12 +88,12 @@ def render_headline(judgement: Judgement) -> str:
     if judgement.reason == "no_change":
         return "Nothing to judge: nothing has changed."
     text = render_verdict(judgement)
-    if not _leads_with_finding(judgement):
+    if not leads_with_finding(judgement):
         return f"{text}."
     return f"{text}: {render_finding(judgement.findings[0])}"
 
 
-def _leads_with_finding(judgement: Judgement) -> bool:
+def leads_with_finding(judgement: Judgement) -> bool:
     """Return whether the headline has the gravest finding."""
     return judgement.outcome in ("rejected", "accepted_with_remarks") and bool(judgement.findings)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from suture.core.dataclass import dataclass
@@ -43,6 +43,7 @@ from suture.judge.mutation_testing.mutant_runs import (
 from suture.judge.signs import (
     CALL_CODES,
     FileSign,
+    TamperingCode,
     TamperingWarning,
     find_change_signs,
     find_test_support_signs,
@@ -350,9 +351,24 @@ def _replay_signs(certificate: Certificate, signs: Sequence[FileSign]) -> Replay
     if not signs and not certificate.claims.signs:
         return confirm("signs", "nothing suggests that the change games the tests")
     found = {(path, sign.code): _render_sign(path, sign) for path, sign in signs}
-    claimed = [(path, code) for path, codes in certificate.claims.signs.items() for code in codes]
-    claims = (f"{path}: {code} (only claimed)" for path, code in claimed if (path, code) not in found)
-    return confirm("signs", f"suspicious: {'; '.join((*found.values(), *claims))}")
+    claimed = _render_claimed_signs(certificate, found)
+    return confirm("signs", f"suspicious: {'; '.join((*found.values(), *claimed))}")
+
+
+def _render_claimed_signs(
+    certificate: Certificate, found: Mapping[tuple[str, TamperingCode], str]
+) -> Iterator[str]:
+    """Yield signs that only the certificate names, in the words of its warnings, which alone say what they are about.
+
+    Args:
+        found: Path and code of each sign that the replay found -> its text.
+    """
+    texts = set(certificate.claims.warnings) - set(found.values())
+    claimed = {(path, code) for path, codes in certificate.claims.signs.items() for code in codes}
+    for path, code in sorted(claimed - found.keys()):
+        warnings = sorted(text for text in texts if text.startswith(f"{path}: "))
+        texts -= set(warnings)  # several signs of one file are listed once
+        yield from (f"{text} (only claimed)" for text in warnings or [f"{path}: {code.replace('_', ' ')}"])
 
 
 def _is_late(certificate: Certificate, sign: TamperingWarning) -> bool:
