@@ -65,7 +65,8 @@ MAX_QUOTED_CHARS = 60
 MAX_NEAREST_LINES = 12
 """Lines of a file that are shown for an edit that does not apply. Chosen by judgement; not measured."""
 MAX_COMPARED_LINES = 5
-"""Lines that an edit looks for in vain, the longest first, for which similar lines of the file are looked up."""
+"""Lines that an edit looks for and does not find, the longest first, for which similar lines of the file are looked
+up."""
 MAX_SIMILAR_PATHS = 5
 """Paths that are named in place of one that does not exist. Chosen by judgement; not measured."""
 MIN_WHOLE_FILE_SHARE = 0.7

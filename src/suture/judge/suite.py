@@ -40,7 +40,7 @@ class Suite:
         command: The task's test command, if it has one; its tests are collected.
         functions: Names that the statement shows to be functions.
         classes: Names that the statement or the task's own code shows to be classes.
-        test_files: The project's files that hold the command's tests, whatever their names.
+        test_files: The project's files that hold the command's tests, under any name.
         vet: Returns the verdict on a candidate that must not be run, and `None` for any other candidate.
         smoke: Starts the project that the task asks for, if it asks for one.
         calls: Judges the task's checks if they are calls in a language other than Python.

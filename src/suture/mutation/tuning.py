@@ -73,7 +73,7 @@ variables."""
 BOUNDARY_FACTOR = 2.0
 """How much likelier than other mistakes it is to write `<` instead of `<=`, or the reverse."""
 UBIQUITOUS_NUMBER = 2
-"""Largest number that appears everywhere, whatever it means."""
+"""Largest number that appears everywhere, with any meaning."""
 UNSEEN_FREQUENCY = 5
 """Thousandths of an operator that `sign_frequencies` lacks, because a file may have habits of its own."""
 MIN_FREQUENCY_RATIO = 0.2

@@ -1,4 +1,4 @@
-"""Group failing tests by their cause, and set those apart that no change of the code could make pass."""
+"""Group failing tests by their cause, and separate those that no change of the code could make pass."""
 
 from __future__ import annotations
 

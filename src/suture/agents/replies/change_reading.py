@@ -482,7 +482,7 @@ def _context_of(part: CodePart) -> str:
 
 
 def _contains_lines(text: str, part: str) -> bool:
-    """Return whether a string has the lines of another one, whatever their indentation and blank lines."""
+    """Return whether a string has the lines of another one, ignoring indentation and blank lines."""
     lines, wanted = ([line.strip() for line in t.split("\n") if line.strip()] for t in (text, part))
     return any(lines[n : n + len(wanted)] == wanted for n in range(len(lines) - len(wanted) + 1))
 

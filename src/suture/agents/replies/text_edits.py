@@ -242,7 +242,7 @@ def _equal_runs(old: Sequence[str], lines: Sequence[str]) -> Iterator[_Place]:
 
 
 def _equal_texts(old: Sequence[str], lines: Sequence[str], compare: Callable[[str], str]) -> Iterator[_Place]:
-    """Yield the places where the non-blank lines follow each other, whatever blank lines are between them."""
+    """Yield the places where the non-blank lines follow each other, ignoring blank lines between them."""
     wanted = [compare(line) for line in old if line.strip()]
     numbers = [number for number, line in enumerate(lines) if line.strip()]
     texts = [compare(lines[number]) for number in numbers]

@@ -97,7 +97,7 @@ class RepairBrief:
         located_code: For a capable model, the code that may be at fault, in place of `files`.
         failure_report: For a capable model, the failing tests and what they saw, in place of `facts`.
         project: All paths of the project if the reply may create files, else `None`.
-        other_files: The files that the prompt does not show, and that an edit may change all the same, path -> text.
+        other_files: The files that the prompt does not show, and that an edit may still change, path -> text.
         excerpts: Path -> the part of a file that is shown instead of the whole.
         suspects: Functions that are likely at fault, the likeliest first.
         hints: Changes that made some failing tests pass, the best first.

@@ -108,8 +108,7 @@ async def run_benchmark(
 
     Args:
         folder: The benchmark folder; rows of earlier sessions are kept.
-        settings: The settings of the runs. Run folders are below the benchmark folder, whatever `paths.home`
-            is.
+        settings: The settings of the runs. Run folders are below the benchmark folder, regardless of `paths.home`.
         parallel: Maximum number of tasks that run at the same time.
         pool: Folder of replies to draw from and to add to; by default the benchmark's own.
         recordings: Files of replies to draw from.

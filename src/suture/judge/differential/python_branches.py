@@ -25,7 +25,7 @@ FIXED_PARTS = (
 """Nodes of which the literal of a table consists."""
 BEFORE_COLON = re.compile(rb"(?:[^:#]|#[^\n]*)*")
 MIN_COMPARED_LITERALS = 2
-"""Number of rare literals in a condition from which a branch counts whatever it answers. By judgement."""
+"""Number of rare literals in a condition from which a branch counts whatever it returns. By judgement."""
 
 
 def list_python_branches(path: str, before: str, after: str) -> list[SpecialBranch]:

@@ -302,7 +302,7 @@ NAME_LIST_RE = re.compile(
 
 
 def find_requested_functions(text: str, entry_point: str) -> frozenset[str]:
-    """Return the functions and classes that a statement asks for: the entry point and those beside it.
+    """Return the functions and classes that a statement asks for: the entry point and its companions.
 
     A name counts if it has a `def`, a signature such as `decode(text)`, or is in a list such as `Write
     encode and decode`. A word of such a list need not be a name: it matters only if the text also calls it.

@@ -377,7 +377,7 @@ class _LastTests:
     async def _find(self) -> frozenset[str] | None:
         suite, verdict = self._suite, self._verdict
         command = suite.command
-        # Whatever else judges the task may notice a mutant too.
+        # The task's other checks may notice a mutant too.
         is_only_source = not (suite.task.checks or suite.calls or suite.smoke or suite.diagnostics)
         if command is None or not command.is_pytest or not is_only_source:
             return None

@@ -1,6 +1,6 @@
 """A build cache with Go's standard library, compiled once and shown read-only to every run.
 
-Go compiles whatever its cache lacks, and a run's own cache is thrown away because a candidate may have
+Go compiles everything that its cache lacks, and a run's own cache is thrown away because a candidate may have
 written to it. This cache is filled by runs that contain no project, and linked into the cache of each later
 run.
 """

@@ -1,7 +1,7 @@
 """Running pytest in the sandbox with a plugin that reports what each test does.
 
-The first run of a task compiles the project's Python files. Their bytecode is kept and placed beside the files
-of later runs, which would otherwise compile them again.
+The first run of a task compiles the project's Python files. Their bytecode is kept and placed next to the files of
+later runs, which would otherwise compile them again.
 """
 
 from __future__ import annotations
@@ -327,7 +327,7 @@ def is_misused(result: RunResult, report: PytestReport) -> bool:
 def load_plugin() -> dict[str, bytes]:
     """Return the files of the reporting plugin at their paths inside the sandbox.
 
-    Their bytecode is beside them, because compiling them takes a tenth of a short run. An interpreter of a version
+    Their bytecode is next to them, because compiling them takes a tenth of a short run. An interpreter of a version
     other than Suture's looks for other files, and compiles the sources.
     """
     folder = resources.files("suture.judge.runners").joinpath("report_plugin")

@@ -36,7 +36,7 @@ class RunInputs:
 
     Args:
         task: The task.
-        test_files: Paths of the project's files that hold the command's tests, whatever their names.
+        test_files: Paths of the project's files that hold the command's tests, under any name.
         opened: Paths of the files other than Python code that tests opened in the base run.
     """
 

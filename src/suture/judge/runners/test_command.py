@@ -433,7 +433,7 @@ class TestCommand:
 
         Args:
             plugin: The plugin's module name. Pytest's stdin and stdout are the channel to the plugin.
-            suture_files: Files for Suture's own folder beside the project, name -> content, including the
+            suture_files: Files for Suture's own folder next to the project, name -> content, including the
                 plugin.
         """
         return self._pytest.open_with(plugin, suture_files, wall_s=wall_s)

@@ -1,4 +1,5 @@
-"""Signs that a change games the tests instead of repairing the code: what its source shows beside passing tests.
+"""Signs that a change games the tests instead of repairing the code: what its source shows in addition to passing
+tests.
 
 This package owns the signs in changes of Python files and the values of the tests that they refer to. Signs are
 warnings. They decide no verdict, and what they mean to a result is up to `loop` and to certificates. Capabilities

@@ -7,7 +7,7 @@ second time, and in that run the arguments keep their values. If it fails where 
 `f(x); assert len(x) == 1`, it runs a third time, and the changes reach that variable, unless the test *compares*
 it with an answer of the candidate. If it fails where nothing inspects a changed argument, it fails.
 
-In doubt, the analysis considers too many variables as compared, and too few as inspected. Runs inside the sandbox.
+If in doubt, the analysis considers too many variables as compared, and too few as inspected. Runs inside the sandbox.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `program_rewriting.py` rewrites the program. A *fact* is what a failure showed: strings under the keys `call`,
 `expected`, `actual` and `exception`, as far as they are known.
 
-Runs inside the sandbox, in the judge and, in nonce mode, beside the candidate.
+Runs inside the sandbox, in the judge and, in nonce mode, together with the candidate.
 """
 
 from __future__ import annotations

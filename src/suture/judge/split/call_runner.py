@@ -90,7 +90,7 @@ class CallRunner:
         return driver
 
     def request(self, files: Mapping[str, bytes]) -> RunRequest:
-        """Return the request that starts the driver beside a candidate.
+        """Return the request that starts the driver together with a candidate.
 
         Args:
             files: The project's files with the candidate's. Go's test files are left out, because the driver

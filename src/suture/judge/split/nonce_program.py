@@ -29,7 +29,7 @@ MISSING = object()
 def run_in_one_process(
     module: str, source: str, names: Mapping[str, Mapping[str, Any]], root: str
 ) -> dict[str, Any]:
-    """Run a test program beside a candidate's module; return `passed`, and `fact` if it is false.
+    """Run a test program together with a candidate's module; return `passed`, and `fact` if it is false.
 
     Args:
         names: What the names that the program needs stand for; see `ProgramPlan.names`. Builtins and modules of the

@@ -1,7 +1,7 @@
 """Rewriting a test program so that it reports its asserts, its exits and its end to an `AssertRecorder`.
 
 The rewritten program evaluates exactly what the original does, once and in the same order. Runs inside the
-sandbox, in the judge and, in nonce mode, beside the candidate.
+sandbox, in the judge and, in nonce mode, together with the candidate.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def describe_unreadable_test(
     """Return why a test's own file cannot be parsed; empty if it can, or if the fault is in the code.
 
     Args:
-        test_files: Files that hold tests, whatever their names.
+        test_files: Files that hold tests, under any name.
     """
     fact = outcome.counterexample
     if fact is None or not fact.exception.startswith(SYNTAX_ERRORS) or fact.file not in files:

@@ -218,7 +218,7 @@ def _select_files(suite: Suite, context: RunContext) -> dict[str, str]:
     """Return the code that the bug report mentions, and as much other code as there is room for."""
     files = suite.task.files
     # Both the files that could change the verdict (found by their paths, so no contents are needed) and those with
-    # the usual names of tests and configuration, whatever the task allows.
+    # the common names of tests and configuration, whatever the task allows.
     protected = {
         *find_protected_paths(files, suite),
         *(path for path in files if is_protected(path)),

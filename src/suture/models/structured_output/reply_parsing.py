@@ -87,7 +87,7 @@ def _coerce_object(value: Any, part: Mapping[str, Any], root: Mapping[str, Any],
 
 
 def _coerce_choice(value: Any, choices: list[Any], path: str) -> Any:
-    """Convert a value to the one choice that it means, whatever its case and blanks."""
+    """Convert a value to the one choice that it means, ignoring case and blanks."""
     if isinstance(value, list) and len(value) == 1:  # a list of one choice means that choice
         value = value[0]
     if isinstance(value, str):

@@ -1,6 +1,6 @@
 """The cache folder of weights: which models are here and verified, where they are, and how to delete them.
 
-A file's hash is stored in a stamp beside it, so that it is computed again only if the file changed.
+A file's hash is stored in a stamp next to it, so that it is computed again only if the file changed.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def find_catalogue_entry(name: str) -> CatalogueEntry:
 
 
 def stamp_path(path: Path) -> Path:
-    """Return where the stamp of a file is: beside it."""
+    """Return where the stamp of a file is: next to it."""
     return path.with_name(f".{path.name}.verified")
 
 

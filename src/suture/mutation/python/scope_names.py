@@ -173,7 +173,7 @@ def _evidence(node: ast.AST) -> Iterator[tuple[str, ValueKind]]:
             yield from _evidence_of_call(node)
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Slice()):
             yield name, "sequence"
-        # `*` tells nothing: in `[0] * n` and `"-" * n` the other operand is not a number.
+        # `*` gives no evidence: in `[0] * n` and `"-" * n` the other operand is not a number.
         case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.Mult):
             # Sets have `-` too, but numbers are far more common; `%` also formats strings, and `+` concatenates.
             if "number" in (guess_kind(left), guess_kind(right)) or isinstance(op, (ast.Sub, ast.FloorDiv)):

@@ -89,7 +89,7 @@ def delete_token(lines: list[str], number: int, token: Token, weight: float) -> 
 
 
 def find_open_brackets(tokens: Iterable[Token]) -> list[Token]:
-    """Return the opening brackets among some tokens that no closing bracket follows, of whatever kind."""
+    """Return the opening brackets among some tokens that no closing bracket follows, of any kind."""
     stack: list[Token] = []
     for token in tokens:
         if token.text in PAIRS:

@@ -187,7 +187,7 @@ class ModuleNames:
         return any(name.partition(".")[0] in modules for name in self._imported.values())
 
     def is_imported(self, node: ast.expr) -> bool:
-        """Return whether a dotted name begins with an import, of whatever kind."""
+        """Return whether a dotted name begins with an import, of any kind."""
         while isinstance(node, ast.Attribute):
             node = node.value
         if not isinstance(node, ast.Name):

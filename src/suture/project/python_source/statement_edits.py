@@ -246,7 +246,7 @@ def known_names(nodes: Sequence[ast.stmt]) -> frozenset[str]:
 
 
 def _bound_in(part: ast.AST) -> Iterator[str]:
-    """Yield the names that a single node binds, in whatever scope."""
+    """Yield the names that a single node binds, in any scope."""
     if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
         yield part.id
     elif isinstance(part, ast.arg):

@@ -1,4 +1,4 @@
-"""Decide which paths of a project are not its code, and which ignored files it needs all the same.
+"""Decide which paths of a project are not its code, and which ignored files it needs anyway.
 
 Environments, caches and files in `.gitignore` are not code. But some ignored files are written when the
 project is built, and without them nothing can be imported: a version module, generated messages, a compiled
@@ -58,7 +58,7 @@ IMPORT_BY_NAME = re.compile(
 """Matches a function that imports what a literal names."""
 WORD = re.compile(r"[^\W\d]\w*")
 PRIVATE_KEY = b"PRIVATE KEY-----"
-"""End of the first line of a key in PEM format, of whatever kind."""
+"""End of the first line of a key in PEM format, of any kind."""
 
 EXCLUSION_TEXTS: Mapping[ExclusionReason, str] = {
     "version_control": "version control",

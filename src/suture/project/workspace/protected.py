@@ -100,7 +100,7 @@ class _Protection:
         return is_covered
 
     def _names(self, path: str, *, is_folder: bool) -> bool:
-        """Return whether the patterns include a file or folder itself, whatever is around it."""
+        """Return whether the patterns include a file or folder itself, regardless of the folders around it."""
         self._globs.steps_left = MAX_MATCH_STEPS  # for each path
         return self._globs.verdict(path, is_folder=is_folder) is True
 

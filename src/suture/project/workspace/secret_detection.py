@@ -4,8 +4,8 @@ The names are based on gitrob's list of sensitive files, as shhgit maintains it.
 run are left out, and files for keys that the manuals of frameworks and services name are added. A file that is
 committed unchanged is not a secret.
 
-A module that git ignores is searched with patterns, because source that is not valid Python may still hold a key. In
-doubt it counts as a secret: the user can allow it by name.
+A module that git ignores is searched with patterns, because source that is not valid Python may still hold a key. If in
+doubt, it counts as a secret: the user can allow it by name.
 """
 
 from __future__ import annotations

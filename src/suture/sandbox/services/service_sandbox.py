@@ -91,7 +91,7 @@ class ServiceSandbox:
 
         Raises:
             PrerequisiteError: A service cannot be started, or is not ready in time.
-            SandboxBroken: As `contract.Sandbox.run`, or a service failed that Suture starts by itself.
+            SandboxBroken: As `contract.Sandbox.run`, or a service failed that Suture starts on its own.
         """
         if request.python is not None:
             return await self._sandbox.run(request)

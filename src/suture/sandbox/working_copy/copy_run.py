@@ -24,7 +24,7 @@ class FileChanges:
     Attributes:
         changed: Files that are new or different, path -> content.
         deleted: Paths of files that no longer exist.
-        left_out: Paths of changed files that were not brought back: too large, too many, or with a name that
+        left_out: Paths of changed files that were not collected: too large, too many, or with a name that
             cannot appear in a diff.
     """
 

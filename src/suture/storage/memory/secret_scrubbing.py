@@ -42,7 +42,7 @@ def scrub_secrets(text: str) -> str:
     """Return a string with every detected secret replaced by `<secret>`.
 
     Secrets are found by the detectors of `detect-secrets`, the formats of well-known services, key blocks,
-    URLs with a password, and assignments to names that announce a secret. In doubt a value is replaced.
+    URLs with a password, and assignments to names that announce a secret. If in doubt, a value is replaced.
     """
     text = _KEY_BLOCK.sub(PLACEHOLDER, text)
     content = _KNOWN_KEY_FORMAT.sub(PLACEHOLDER.encode(), text.encode("utf-8", "surrogatepass"))

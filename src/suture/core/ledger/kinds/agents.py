@@ -11,7 +11,7 @@ from suture.core.ledger.event import Payload
 from suture.core.records.judgement import FindingCode, JudgementOutcome
 
 AgentProblem = Literal["", "not_applied", "no_change", "same_patch", "cut", "empty"]
-"""Why a model's reply in a conversation brought nothing."""
+"""Why a model's reply in a conversation achieved nothing."""
 AgentEnding = Literal["", "passed", "asks", "stalled", "repeated", "unusable"]
 """Why a step of a conversation was the last one of its turn."""
 
@@ -23,7 +23,7 @@ class ProposerRan(Payload, kind="proposer.ran"):
         turn: Number of the turn, from 1.
         command: Command line of the program.
         outside: Whether it ran outside the sandbox.
-        ending: How it ended: `exit` by itself, `timeout`, `not_started`, `memory`, or `killed` by the
+        ending: How it ended: `exit` on its own, `timeout`, `not_started`, `memory`, or `killed` by the
             sandbox.
         exit_code: Exit code; null if it is not known.
         seconds: Wall-clock seconds.
@@ -96,8 +96,8 @@ class AgentStepped(Payload, kind="agent.stepped"):
         number: Number of the step in that turn, from 1.
         tools: Tools that the reply called, in its order.
         input: Their inputs, truncated if they are long.
-        problem: Why the reply brought nothing: an edit does not apply, the reply changes nothing, its patch was
-            tried before, it was cut, or it is empty. Empty if it brought something.
+        problem: Why the reply achieved nothing: an edit does not apply, the reply changes nothing, its patch was
+            tried before, it was cut, or it is empty. Empty if it achieved something.
         patch: Number of the patch in that turn, from 1, if its deciding tests ran; else 0.
         passed: Number of deciding tests that pass with the patch.
         failed: Number of deciding tests that fail with the patch.
@@ -108,7 +108,7 @@ class AgentStepped(Payload, kind="agent.stepped"):
         verdict: Blob of the verdict on the patch; empty if there is none.
         seconds: Wall-clock seconds of the tools and tests.
         ending: Why this was the last step: every deciding test `passed`, the safety scan `asks` a person about
-            the patch, several patches brought no progress (`stalled`) or were `repeated`, several replies were
+            the patch, several patches made no progress (`stalled`) or were `repeated`, several replies were
             `unusable`, or the model `refused` or was `filtered`. Empty if the turn continues, or ended because
             no step or no budget was left.
     """

@@ -1,4 +1,4 @@
-"""Telling the candidate's code apart from the project's other code and from installed code, by file names."""
+"""Distinguishing the candidate's code from the project's other code and from installed code, by file names."""
 
 from __future__ import annotations
 

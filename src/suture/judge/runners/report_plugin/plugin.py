@@ -1,6 +1,6 @@
 """A pytest plugin that reports what each test does, in lines that are signed one by one.
 
-It runs inside the sandbox, in the user's own interpreter and pytest and beside the code under test: Python
+It runs inside the sandbox, in the user's own interpreter and pytest and together with the code under test: Python
 3.8 syntax, the standard library and pytest only, and no import of Suture. The key comes over stdin and is
 never written to a file. The reporter below does not have it: an audit hook does, which signs what the reporter
 sends to it (see watch.py).

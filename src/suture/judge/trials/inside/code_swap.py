@@ -63,7 +63,7 @@ class CodeSwapper:
                 continue
             start = (old_code.co_name, old_code.co_firstlineno)
             functions = self._functions.get((path, *start), ())
-            # Two functions that begin on one line, such as lambdas, cannot be told apart.
+            # Two functions that begin on one line, such as lambdas, cannot be distinguished.
             if functions and (new_code is None or start in replaced):
                 raise ValueError(f"{old_code.co_name} changed its structure")
             replaced.add(start)

@@ -151,7 +151,7 @@ def _find_unbound_names(tree: PythonTree) -> list[str]:
 
 
 def known_names(tree: PythonTree) -> frozenset[str]:
-    """Return every name that something in a file binds, in whatever scope."""
+    """Return every name that something in a file binds, in any scope."""
     return tree.cached("known names", _bound_names)
 
 

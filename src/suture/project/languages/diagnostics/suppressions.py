@@ -37,7 +37,7 @@ SUPPRESSION = re.compile(
 NEXT_LINE = re.compile(
     r"#\s*\[|@(?i:ts-(?:ignore|expect))|next-?line|(?:prettier|biome|lint:)-?ignore|@\S*no_type"
 )
-"""Matches a suppression that applies to the code after it, if there is none before it in its line."""
+"""Matches a suppression that applies to the code after it, if there is none before it on its line."""
 CONDITION = re.compile(r"\bcfg\b|build\b")
 """Matches a condition of a build. A condition with fewer words may apply to as much code."""
 

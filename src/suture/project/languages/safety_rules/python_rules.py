@@ -89,7 +89,7 @@ EVERY_ADDRESS = ("0.0.0.0", "::", "[::]")
 LISTENERS = frozenset(
     ("bind", "run", "serve", "start_server", "create_server", "listen", "run_app", "run_simple")
 )
-"""Functions and methods, of whatever module, that may get the address on which to listen."""
+"""Functions and methods, of any module, that may get the address on which to listen."""
 SQL_STATEMENTS = ("select ", "insert ", "update ", "delete ", "drop ", "create ", "alter ", "replace ")
 """Beginnings of SQL statements, in lower case."""
 
