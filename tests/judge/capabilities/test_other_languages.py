@@ -164,6 +164,7 @@ JAVASCRIPT_FINDINGS = [
     ("patches_code", "delete process.env.TZ;"),
     ("patches_code", "import { inspect } from 'util'; Object.assign(inspect.defaultOptions, { depth: 0 });"),
     ("patches_code", "const u = require('node:util'), o = u.inspect.defaultOptions; o.depth = 0;"),
+    ("patches_code", "const u = await import('util'); let o; o = u.inspect.defaultOptions; o.depth = 0;"),
     ("patches_code", "Intl.NumberFormat.prototype.format = () => '';"),
     ("patches_code", "delete Error.prototype.message;"),
 ]

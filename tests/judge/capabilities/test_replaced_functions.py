@@ -67,6 +67,7 @@ def test_a_changed_function_of_a_package_is_reported_if_a_test_calls_it() -> Non
     assert (use.code, use.name) == ("patches_code", "isEqual of the package lodash")
     for honest in (
         "import _ from 'lodash'; _.templateSettings = {};",
+        "module.exports = require('lodash'); module.exports['isEqual'] = f;",
         "import _ from './lodash'; const m = _; m['isEqual'] = f;",
         "import _ from 'lodash'; const f = (_) => { _['isEqual'] = 1; };",
         "const made = require('lodash').runInContext(); made['isEqual'] = f;",

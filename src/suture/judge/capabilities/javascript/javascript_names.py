@@ -38,8 +38,9 @@ VALUE_FIELDS = {
     "variable_declarator": ("name", "value"),
     "assignment_pattern": ("left", "right"),
     "required_parameter": ("pattern", "value"),
+    "assignment_expression": ("left", "right"),
 }
-"""Node that gives a variable its first or default value -> the fields of the variable and of the value."""
+"""Node that gives a variable a value; its first one counts -> the fields of the variable and of the value."""
 UNWRAPPED = (
     "parenthesized_expression", "await_expression", "non_null_expression", "as_expression", "satisfies_expression",
 )  # fmt: skip
@@ -112,7 +113,7 @@ class JavaScriptNames:
             name = self.get_key(key) if node.type == "subscript_expression" else get_text(key)
             return _normalize(f"{owner}.{name}") if owner and name else ""
         called = get_text(node.child_by_field_name("function")) if node.type == "call_expression" else ""
-        if called == "require":
+        if called in ("require", "import"):
             return _name_module(get_string(get_first_argument(node)))
         if called == "Reflect.get":
             owner, name = self.resolve(get_first_argument(node), depth + 1), self.get_key(_get_second(node))
@@ -178,7 +179,7 @@ class JavaScriptNames:
         if name is None or value is None:
             return
         package = self.find_package(value)
-        if package:
+        if package and name.type in ("identifier", "object_pattern"):
             self.packages |= dict.fromkeys(_list_identifiers(name), package)
         if name.type == "identifier":
             if node.type == "variable_declarator":
