@@ -43,6 +43,17 @@ def test_each_run_is_one_line_that_tells_its_task(columns: int) -> None:
         assert beginning in line
 
 
+def test_a_title_is_shortened_before_a_row_is_folded() -> None:
+    spend = {"seconds": 1520.0, "tokens": 123_456, "money": 0.1234}
+    runs = [*RUNS, {**RUNS[0], "outcome": "budget_exhausted", "spend": spend}]
+
+    lines = fold_table(history_rows(runs, 80), 80)
+
+    assert len(lines) == 1 + len(runs)
+    assert max(map(len, lines)) <= 80
+    assert "1520 s, 123,456 tokens, $0.1234" in lines[-1]
+
+
 def test_a_wide_terminal_shows_the_folder_and_the_whole_task() -> None:
     header, first, *_ = history_rows(RUNS, 160)
     assert header[1:3] == ("folder", "task")

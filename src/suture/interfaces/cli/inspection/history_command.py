@@ -23,7 +23,9 @@ from suture.interfaces.cli.terminal.terminal_output import (
 
 COLUMNS = ("run", "folder", "task", "outcome", "spent", "when")
 MIN_TITLE_CHARS = 28
-"""With the other columns at their usual width, a row without its folder then fits into 80 columns."""
+"""With less room for the titles, the folder's column is left out."""
+MIN_TITLE_CHARS_WITHOUT_FOLDER = 8
+"""With an outcome such as `budget_exhausted`, tokens and money, a row then still fits into 80 columns."""
 MAX_TITLE_CHARS = 80
 MAX_FOLDER_CHARS = 20
 """Maximum number of characters of a title, and of a folder's name. Both limits are chosen by judgement."""
@@ -134,7 +136,7 @@ def history_rows(runs: Sequence[dict[str, Any]], columns: int | None) -> list[tu
         available = MAX_TITLE_CHARS if columns is None else min(columns - used, MAX_TITLE_CHARS)
         if available >= MIN_TITLE_CHARS:
             break
-    limits = {task: max(available, MIN_TITLE_CHARS)}
+    limits = {task: max(available, MIN_TITLE_CHARS_WITHOUT_FOLDER)}
     return [tuple(_shorten(row[n], limits.get(n, MAX_TITLE_CHARS)) for n in shown) for row in rows]
 
 

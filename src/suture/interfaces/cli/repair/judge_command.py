@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -201,8 +201,8 @@ def judge(
             import suture.interfaces.watch.project_watch  # noqa: F401  # fails before anything is started
         run_sync(watch_judgements(Path(path), options, explain=explain))
         return
-    with live_steps() as show_step:
-        judgement = run_sync(judge_project(path, options if hook else replace(options, on_step=show_step)))
+    with nullcontext() if hook else live_steps() as show_step:
+        judgement = run_sync(judge_project(path, replace(options, on_step=show_step)))
     reports.write(judgement, settings, Path(path))
     if reports.certificate is not None:
         print_note(f"Certificate: {reports.certificate}. Replay it: suture verify {reports.certificate}")
