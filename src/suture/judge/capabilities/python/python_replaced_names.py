@@ -14,7 +14,6 @@ from suture.core.records import CapabilityUse
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text, is_test_file
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 TARGETS = (
     re.compile(r"\b(?:setattr|patch\.object)\(\s*([\w.]+)\s*,\s*[\"'](\w+)[\"']"),
     re.compile(r"\b(?:setattr|patch)\(\s*[\"']([\w.]+)\.(\w+)[\"']"),
@@ -94,4 +93,4 @@ def _list_body(node: ast.AST) -> list[ast.AST]:
     """Return what a function runs when it is called. Its defaults and decorators are evaluated before."""
     if isinstance(node, ast.Lambda):
         return [node.body]
-    return [*node.body] if isinstance(node, FUNCTIONS) else []
+    return [*node.body] if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []

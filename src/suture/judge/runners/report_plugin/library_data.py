@@ -115,16 +115,22 @@ def _holds(items: list[Any], old: list[Any]) -> bool:
 def find_forged_patterns() -> Iterator[str]:
     """Yield each text for which the cache of `re` has a pattern of another text or with other flags."""
     for name in PATTERN_CACHES:
-        for key, pattern in list(vars(re).get(name, {}).items()):
-            kind, text, flags = key if type(key) is tuple and len(key) == 3 else (None, None, 0)
-            if type(pattern) is not PATTERN or kind not in (str, bytes) or type(text) is not kind:
-                continue  # a key of other types is not looked up for a text
-            has_own_flags = ("(?" if kind is str else b"(?") in text
-            unicode_flag = re.UNICODE if kind is str and not flags & re.ASCII else 0
-            has_other_flags = not has_own_flags and pattern.flags != int(flags | unicode_flag)
-            if pattern.pattern != text or has_other_flags:
+        cache = vars(re).get(name)
+        for key, pattern in list(cache.items()) if type(cache) is dict else ():
+            kind, text, flags = key if type(key) is tuple and len(key) == 3 else (None, None, None)
+            is_cached = kind in (str, bytes) and type(text) is kind and type(flags) is int
+            if type(pattern) is not PATTERN or not is_cached:
+                continue  # a key of other types is not looked up for a string
+            if pattern.pattern != text or not _has_flags(pattern, text, flags):
                 yield "the cache of re"
                 return
+
+
+def _has_flags(pattern: Any, text: Any, flags: Any) -> bool:
+    """Return whether a pattern has the flags that it is cached for, as far as its text does not set some itself."""
+    sets_flags = "(?" in text if type(text) is str else b"(?" in text
+    unicode_flag = re.UNICODE if type(text) is str and not flags & re.ASCII else 0
+    return sets_flags or pattern.flags == int(flags | unicode_flag)
 
 
 def list_own_functions(test: Any) -> Iterator[tuple[str, Any]]:
