@@ -14,6 +14,8 @@ import sys
 import time
 from types import FrameType
 
+from suture.core.tuning import MAX_UNCOLLECTED_OBJECTS
+
 __all__ = ["COMPLETE_VARIABLE", "main"]
 
 COMPLETE_VARIABLE = "_SUTURE_COMPLETE"
@@ -23,6 +25,7 @@ COMPLETE_VARIABLE = "_SUTURE_COMPLETE"
 def main() -> None:
     """Run the program `suture` with the arguments of this process."""
     started_s = time.time()  # imports from here on count towards the run's time limit
+    gc.set_threshold(MAX_UNCOLLECTED_OBJECTS)
     signal.signal(signal.SIGTERM, handle_sigterm)
     os.environ.setdefault(
         "PYDANTIC_DISABLE_PLUGINS", "__all__"

@@ -7,6 +7,7 @@ so the server's process id is watched too.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -16,6 +17,7 @@ import time
 from pathlib import Path
 
 from suture.core.safe_files import write_file_atomically
+from suture.core.tuning import MAX_UNCOLLECTED_OBJECTS
 from suture.errors import Cancelled
 from suture.interfaces.jobs.job import job_as_json, job_end_from_error, job_from_json
 from suture.interfaces.jobs.tuning import PARENT_POLL_S
@@ -23,6 +25,7 @@ from suture.interfaces.jobs.tuning import PARENT_POLL_S
 
 def main() -> None:
     """Execute the job and write how it ended."""
+    gc.set_threshold(MAX_UNCOLLECTED_OBJECTS)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs of a shell
     instructions = json.loads(sys.stdin.buffer.readline())
     threading.Thread(target=_exit_with_stdin, daemon=True).start()
