@@ -222,8 +222,7 @@ function rivalChanges(undetermined, applyRival) {
   if (!undetermined || undetermined.changes.length < 2) return null;
   const { changes, calls } = undetermined;
   return [el("h2", {}, "Which change is right?"),
-    el("p", { class: "hint" }, calls.length ? "The first one is the result. A test for one of these calls would decide." : "The first one is the result. A test that only one of them passes would decide."),
-    applyRival ? el("p", { class: "hint" }, "Another change is verified like the first one before it is applied.") : null,
+    el("p", { class: "hint" }, `The first one is the result. A test ${calls.length ? "for one of these calls" : "that only one of them passes"} would decide.${applyRival ? " Another change is verified before it is applied." : ""}`),
     table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
       changes.map((change, number) => [[el("pre", {}, changedLines(change.diff) || change.label), applyRival && number ? el("p", {}, button("Apply this one", applyRival(number + 1))) : null], ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" })];
 }
