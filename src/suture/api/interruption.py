@@ -37,7 +37,7 @@ def _is_in_event_loop() -> bool:
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run one of this package's coroutines to its end.
 
-    Where an event loop is running already, as in a notebook, the coroutine runs in a thread of its own; the
+    Where an event loop is running already, as in a notebook, the coroutine runs in its own thread; the
     running loop waits meanwhile.
 
     Raises:
@@ -127,7 +127,7 @@ class _Interruption:
 
 
 class LoopThread(Generic[T]):
-    """Runs a coroutine on an event loop of its own, in a daemon thread.
+    """Runs a coroutine on its own event loop, in a daemon thread.
 
     Attributes:
         end: What the coroutine returns or raises.

@@ -18,7 +18,7 @@ COMPILER_CACHE_MB = 1024
 CORES_PER_PROGRAM = 4
 """CPU seconds that a program in a compiled language may use per wall-clock second."""
 PROGRAM_LIFETIME_S = 24 * 3600
-"""Lifetime of a program with which the host exchanges messages; each exchange has a limit of its own."""
+"""Lifetime of a program with which the host exchanges messages; each exchange has its own limit."""
 
 # Test runners and reports
 

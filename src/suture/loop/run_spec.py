@@ -49,7 +49,7 @@ class RunSpec:
 
     Attributes:
         project: The project's folder. It decides what `python` means in the test command, and may have
-            prompts of its own, which are used if the project is trusted.
+            its own prompts, which are used if the project is trusted.
         models: The model of each role.
         sandbox: The sandbox; `None` to open one as the settings say.
         folder: The folder of a run that is resumed; `None` for a new run.

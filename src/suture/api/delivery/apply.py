@@ -82,7 +82,7 @@ async def apply(
     is_default = not commit and branch is None and patch is None and into is None
     delivery = choose_delivery(apply=is_default, commit=commit, branch=branch, patch=patch, into=into)
     is_new_code = recorded.task.kind == "write"
-    if not is_default and is_new_code != (delivery.how == "into"):  # Only new code has a folder of its own.
+    if not is_default and is_new_code != (delivery.how == "into"):  # Only new code has its own folder.
         what = "wrote new code" if is_new_code else "repaired existing code"
         raise UsageError(f"run {recorded.folder.id} {what}, which --{delivery.how} cannot deliver")
     require_deliverable(delivery, recorded.project)

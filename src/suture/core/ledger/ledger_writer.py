@@ -90,7 +90,7 @@ class Ledger:
             raise
 
     def _terminate_torn_line(self) -> None:
-        """End the last line if a crash truncated it, so that the next event starts on a line of its own.
+        """End the last line if a crash truncated it, so that the next event starts on its own line.
 
         This happens before the file is read, because an event that lacked only its newline counts from now
         on for every reader.

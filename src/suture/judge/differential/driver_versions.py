@@ -70,7 +70,7 @@ async def open_driver_versions(candidate: Candidate, suite: Suite) -> AsyncItera
 
 
 class _DriverVersion:
-    """Calls functions of one version of a project, each in a process of its own.
+    """Calls functions of one version of a project, each in its own process.
 
     Args:
         stack: Ends these processes.

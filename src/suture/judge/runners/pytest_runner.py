@@ -154,7 +154,7 @@ class PytestRunner:
 
         Args:
             only: Ids of the tests to run, of test functions with all their parameters, and files; empty for all.
-            isolated: Ids of the tests that also run in a process of their own.
+            isolated: Ids of the tests that also run in their own process.
             compile_for_later: Whether to keep the bytecode of this run. The files must be the task's own: a
                 candidate could put other bytecode in its place, which runs of other candidates would load.
             watched: Paths whose changes the result names. The plugin itself gives time stamps to sources whose

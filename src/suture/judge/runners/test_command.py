@@ -345,7 +345,7 @@ class TestCommand:
         *,
         addition: RunAddition | None = None,
     ) -> tuple[tuple[CheckOutcome, ...], tuple[CheckOutcome, ...]]:
-        """Run some tests together, and then some of them each in a process of its own, outside of a verdict.
+        """Run some tests together, and then some of them each in its own process, outside of a verdict.
 
         Args:
             tests: Ids of the tests. A command that is not pytest runs whole, once for both.

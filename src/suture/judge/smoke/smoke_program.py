@@ -29,7 +29,7 @@ PRIVATE_FOLDER = "_suture"
 OWN_PATH = "/project/"
 """Part of the path of each file of the project, wherever the sandbox puts the project."""
 PORT = 8765
-"""Any port will do, because the sandbox has a network of its own."""
+"""Any port will do, because the sandbox has its own network."""
 MAX_STEP_S = 30.0
 """The time limit of one step, so that a step that hangs leaves time for the others."""
 MAX_OUTPUT_BYTES = 200_000

@@ -1,6 +1,6 @@
 """The judge's side of a split verdict: it runs the tests, and the candidate's process answers their calls.
 
-It runs in a sandbox of its own and never loads the candidate's code. One judge serves many verdicts. It forks
+It runs in its own sandbox and never loads the candidate's code. One judge serves many verdicts. It forks
 a process for each, so that nothing that tests do to their interpreter reaches the next verdict.
 """
 
@@ -128,9 +128,9 @@ def _bind_name(module: types.ModuleType, name: str, remote: RemoteCandidate, tar
 
 
 def main() -> None:
-    """Serve one verdict after another, each in a process of its own, until the host closes the channel.
+    """Serve one verdict after another, each in its own process, until the host closes the channel.
 
-    Tests may send messages of their own to the host. So a verdict begins with a key from the host and is over
+    Tests may send their own messages to the host. So a verdict begins with a key from the host and is over
     when the key comes back. Only this process can send it: the process that runs the tests is forked before
     the key arrives, and cannot read this process. If the tests leave a file or a process behind, the judge
     ends without sending the key, and the host does not use it again.

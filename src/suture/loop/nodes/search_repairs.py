@@ -80,7 +80,7 @@ async def _search(
     if suite.flaky_tests:  # They count as skipped in the user's run, and so only seem to end differently.
         disagreements = [d for d in result.spectrum.disagreements if d.test not in suite.flaky_tests]
         result.spectrum = replace(result.spectrum, disagreements=tuple(disagreements))
-    # This is outside of the time limit, which would lose what was found; it has a limit of its own.
+    # This is outside of the time limit, which would lose what was found; it has its own limit.
     plausible = await rank_repairs(result, project, seed=limits.seed, seconds=_ranking_s(limits, result))
     divergences: dict[str, str] = {}
     if is_python and not plausible.repairs and baseline is not None:  # For the model that is asked next.

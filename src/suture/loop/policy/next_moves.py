@@ -355,7 +355,7 @@ def _agent_turn(progress: Progress, recipe: Recipe) -> tuple[Move, ...]:
 
 
 def _find_end_of_turns(progress: Progress, turns: int) -> Reason | None:
-    """Return why an agent gets no other turn; `None` if it may have one. A stronger model has turns of its own."""
+    """Return why an agent gets no other turn; `None` if it may have one. A stronger model has its own turns."""
     if not progress.agents_asked:
         return None
     if progress.faults:

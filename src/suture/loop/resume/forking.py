@@ -81,7 +81,7 @@ async def enter_state(state: LoopState, context: RunContext, graph: CompiledGrap
 async def rewind(context: RunContext, graph: CompiledGraph) -> None:
     """Reset a run that ended because no model answered to the state before that round.
 
-    The number of decisions is not reset, so that the next decision gets a number of its own.
+    The number of decisions is not reset, so that the next decision gets its own number.
 
     Raises:
         UsageError: The checkpoints hold no state before that round.

@@ -252,7 +252,7 @@ def _request_json(address: str, path: str, body: Mapping[str, Any] | None = None
     def request() -> None:
         method, url = "GET" if body is None else "POST", f"{address.rstrip('/')}{path}"
         content = b""
-        # A `RuntimeError` (of which `RecursionError` is one) means that the client was closed meanwhile.
+        # A `RuntimeError` (of which `RecursionError` is one) means that the client was closed in the meantime.
         with contextlib.suppress(httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RuntimeError):
             with client.stream(method, url, json=body, headers={"accept-encoding": "identity"}) as response:
                 response.raise_for_status()

@@ -278,7 +278,7 @@ def find_refused_parameter(
     Args:
         status: The HTTP status.
         text: The error's message and body.
-        named: The parameter that the body names in a field of its own, as OpenAI's `param` does; else empty.
+        named: The parameter that the body names in its own field, as OpenAI's `param` does; else empty.
         sent: The parameters that the request had.
     """
     if status not in REFUSING_STATUSES:

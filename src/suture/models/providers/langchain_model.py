@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 MAX_QUOTED_CHARS = 200
-"""Length of a library's message that is shown. Chosen by judgement; not measured."""
+"""Characters of a library's message that are shown. Chosen by judgement; not measured."""
 
 
 GENERAL_ERRORS = (ModelRequestRejected, ModelNotFound, ModelError)
@@ -91,7 +91,7 @@ class LangChainModel:
         self._timeout_s = timeout_s
         self._retries = retries
         self._target = target
-        # Without an endpoint, this is the embedded server. It has a queue of its own, so this number only
+        # Without an endpoint, this is the embedded server. It has its own queue, so this number only
         # bounds the open connections.
         self._endpoint = endpoint or Endpoint(target.name, EndpointLimits(concurrency=64))
         self.profile = profile or ModelProfile()

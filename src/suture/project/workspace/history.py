@@ -153,7 +153,7 @@ WORKSPACE_FILES: Mapping[str, bytes] = {
 }
 """Files at the root of a workspace -> text that they must contain for that."""
 MODULE_FILES = ("go.mod",)
-"""Files that make all folders below part of one project, unless these have such a file of their own."""
+"""Files that make all folders below part of one project, unless these have such a file too."""
 
 FOREIGN_MANIFESTS = ("go.mod", "package.json")
 """Files of a folder whose tests pytest does not run."""

@@ -60,7 +60,7 @@ def read_patched_states(snapshot: Snapshot, patch: str) -> ProjectStates:
 
 
 def _apply_patch(snapshot: Snapshot, patch: str) -> dict[str, bytes]:
-    """Return a snapshot's files with a patch applied by git, in a folder of its own."""
+    """Return a snapshot's files with a patch applied by git, in its own folder."""
     with temporary_folder("suture-patch-") as unresolved:
         folder = unresolved.resolve()
         for path, content in snapshot.files.items():

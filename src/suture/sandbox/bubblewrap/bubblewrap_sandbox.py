@@ -137,7 +137,7 @@ class BubblewrapSandbox(BaseSandbox):
         )
 
     async def run_with_writable_dir(self, request: RunRequest, folder: Path) -> RunResult:
-        """Run a program in a sandbox of its own that may write to a folder of the host.
+        """Run a program in its own sandbox that may write to a folder of the host.
 
         Args:
             request: What to run.

@@ -221,7 +221,7 @@ class BubblewrapLauncher:
     async def start_cold_run(
         self, path: str, request: RunRequest, mounts: Sequence[Mount], folder: str = ""
     ) -> AsyncIterator[SupervisedRun]:
-        """Start running a program in a sandbox of its own; see `start_run`.
+        """Start running a program in its own sandbox; see `start_run`.
 
         `folder` is a folder of the host that the program may write to; inside the sandbox it is
         `WRITABLE_DIR`.

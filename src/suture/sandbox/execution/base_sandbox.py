@@ -159,7 +159,7 @@ class BaseSandbox(ABC):
     async def _await_program(
         self, request: RunRequest, start_run: RunStarter, stack: AsyncExitStack
     ) -> Program:
-        """Start a program in a task of its own, so that `close` can cancel it."""
+        """Start a program in its own task, so that `close` can cancel it."""
         starting = asyncio.create_task(self._create_program(request, start_run, stack))
         self._starting.add(starting)
         try:

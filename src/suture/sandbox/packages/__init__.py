@@ -2,7 +2,7 @@
 sandbox.
 
 The user's own pip, npm and go fetch them from the index that the user has configured. They execute nothing of
-a package: only archives are taken, and no install script runs. They run in a sandbox of their own
+a package: only archives are taken, and no install script runs. They run in their own sandbox
 (`client.py`) with an empty folder to write to and one way out: Suture's proxy, which leads to the index and
 nowhere else (`index_proxy.py`). This package does not decide whether a package may be installed:
 `suture.project.safety` has decided that before. It starts no program of a project.

@@ -1,4 +1,4 @@
-"""Run a package manager's client in a sandbox of its own, from which only its index can be reached."""
+"""Run a package manager's client in its own sandbox, from which only its index can be reached."""
 
 from __future__ import annotations
 

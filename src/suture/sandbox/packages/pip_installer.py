@@ -194,7 +194,7 @@ async def _read_page(url: str, proxy: str, certificate_path: str | None) -> str:
     """Return the beginning of a page; empty if it does not exist. No redirect is followed.
 
     `certificate_path` is empty for the usual certificates, and `None` to accept any server. Raises `NoAnswer`
-    if the index does not answer, or answers with a fault of its own.
+    if the index does not answer, or answers with its own fault.
     """
     import httpx  # 0.1 s of processor time, and few runs install a package
 

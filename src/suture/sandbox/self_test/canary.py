@@ -161,7 +161,7 @@ def compare_kernel(bait: dict[str, Any]) -> str:
     if boot and host_boot:
         is_other = boot != host_boot
     else:
-        # A sandbox can hide both files without a kernel of its own, so a hidden version proves nothing.
+        # A sandbox can hide both files without its own kernel, so a hidden version proves nothing.
         is_other = bool(version and host_version) and version != host_version
     return "" if is_other else version or "it shows no version"
 

@@ -23,7 +23,7 @@ from suture.sandbox.self_test.canary import identify_kernel
 from suture.sandbox.tuning import CANARY_TIMEOUT_S, CANARY_TOTAL_MEMORY_MB, SURVIVOR_TIMEOUT_S
 
 VARIABLE_PREFIX = "CANARY_OF_SUTURE"
-"""The prefix of the environment variable that must not be visible inside; each attack uses a name of its own.
+"""The prefix of the environment variable that must not be visible inside; each attack uses its own name.
 """
 TIGHT_LIMITS = ProgramLimits(
     wall_s=CANARY_TIMEOUT_S,

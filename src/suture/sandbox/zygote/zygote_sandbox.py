@@ -25,7 +25,7 @@ class ZygoteSandbox(BaseSandbox):
     Args:
         own_interpreter: The interpreter for Suture's own programs in such a place.
         interpreter_mounts: The mounts that the interpreter needs.
-        mode: `auto` tries warm first. `spare` and `cold` give each program a place of its own; `spare` prepares the
+        mode: `auto` tries warm first. `spare` and `cold` give each program its own place; `spare` prepares the
             next one in the meantime.
     """
 

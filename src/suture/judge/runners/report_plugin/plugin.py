@@ -37,7 +37,7 @@ MAX_SECTION_CHARS = 1 << 20
 class Reporter:
     """Reports what pytest does.
 
-    If tests run in other processes (pytest-xdist workers, forks), each process signs lines of its own.
+    If tests run in other processes (pytest-xdist workers, forks), each process signs its own lines.
 
     Args:
         parameters: The parameters from Suture, or from the reporter that starts this worker, without the key.

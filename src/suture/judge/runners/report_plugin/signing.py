@@ -1,6 +1,6 @@
 """Writing the report in lines that are signed one by one.
 
-Each line has a key of its own. The next key is derived from it, and it is forgotten at once. So code under test
+Each line has its own key. The next key is derived from it, and it is forgotten at once. So code under test
 that finds the key can neither change nor remove what was reported before.
 
 What this module uses is bound when it is imported, before any code under test. Serialising needs no function of
@@ -93,7 +93,7 @@ class SignedReport:
         return name, sign(self._key, label.encode("ascii"))
 
     def become(self, name: str, key: bytes) -> None:
-        """Continue as another process, with lines of its own."""
+        """Continue as another process, with its own lines."""
         self.name, self._key, self.count = name, key, 0
         self._lock = allocate_lock()  # another thread may have held the old one when this process was forked
 

@@ -239,7 +239,7 @@ class Watch:
         return is_call or is_teardown
 
     def _append(self, event: dict[str, Any]) -> None:
-        if getpid() != self._process:  # a fork reports in lines of its own
+        if getpid() != self._process:  # a fork reports in its own lines
             self._process = getpid()
             self._passed_phases = []
             self._report.become(*self._report.derive(str(self._process)))

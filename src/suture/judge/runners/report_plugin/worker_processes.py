@@ -1,4 +1,4 @@
-"""Other processes that run tests: how a pytest-xdist worker gets this plugin and a key of its own."""
+"""Other processes that run tests: how a pytest-xdist worker gets this plugin and its own key."""
 
 from __future__ import annotations
 

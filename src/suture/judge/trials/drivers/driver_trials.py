@@ -98,7 +98,7 @@ class DriverTrials(CandidateRunner):
         driver_settings = self._driver.build_common(files, test_files, shell_lines(self.project.argv, files))
         test_files = driver_settings.get("test_files", test_files)
         common = {**driver_settings, "texts": dict(texts), "test_files": test_files}
-        # Files that got stuck in the user's run have a job of their own, which may time out. A runner that
+        # Files that got stuck in the user's run have their own job, which may time out. A runner that
         # stays loaded ("engine") runs all files in one job.
         has_engine = "engine" in driver_settings
         stuck = [] if has_engine else find_stuck_files({*test_files} & {*files}, self._before)

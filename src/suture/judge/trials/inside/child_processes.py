@@ -171,8 +171,8 @@ class ProjectFiles:
     def write(self, path: str, text: str, number: int) -> None:
         """Write a candidate's file over the project's own.
 
-        Python accepts bytecode whose source has the same size and the same second, so each candidate gets a
-        second of its own.
+        Python accepts bytecode whose source has the same size and the same second, so each candidate gets its own
+        second.
         """
         file = os.path.join(ROOT, path)
         if path not in self._times:

@@ -103,7 +103,7 @@ def _add_decorator(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
         weights |= {name: 0.9 if fit else 0.1 for name, fit in fits.items() if name not in present}
     weights |= {text: 0.9 for text in _fitting_decorators(node, tree) if text not in present}
     for text, weight in weights.items():
-        # A decorator needs a line of its own, so that nothing may precede the definition on its line.
+        # A decorator needs its own line, so that nothing may precede the definition on its line.
         if not indent.strip() and len(text) <= tuning.MAX_REUSED_CHARS:
             yield insert_text(start, f"{indent}@{text}\n", f"@{text} before {node.name}", weight)
 

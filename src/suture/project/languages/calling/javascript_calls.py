@@ -1,6 +1,6 @@
 """Call functions of JavaScript and TypeScript.
 
-Types for calling a single function of a language from a process of its own, and for reading literals.
+Types for calling a single function of a language from its own process, and for reading literals.
 
 Values are transferred as JSON-plus: JSON's scalars, and a list `[tag, ...]` for everything else. The tags
 are `list`, `object` (pairs with names as keys), `map` (pairs), `set`, `undefined`, `number` (`NaN`,

@@ -2,8 +2,8 @@
 
 Nothing has been released yet, so no database needs a history of changes: a developer who changes the tables gives this
 version a new number that no earlier commit used, and databases of earlier checkouts are refused. The numbers `0001` to
-`0004` were used for other tables. The first change after a release writes out these tables here and gets a version of
-its own.
+`0004` were used for other tables. The first change after a release writes out these tables here and gets its own
+version.
 """
 
 from __future__ import annotations
