@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import SecretStr
 
+from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.settings.schema import ProfileSettings, Settings
 from suture.errors import PrerequisiteError, UsageError
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 Role = Literal["coder", "planner", "tester", "critic", "debugger", "summariser", "optimiser", "escalate"]
 """Who calls a model. `escalate` is the coder on a hard case with a stronger model, if one is configured."""
 DEFAULT_ROLE_FOR: Mapping[Role, Role] = {"optimiser": "coder", "escalate": "coder"}
-"""The role whose model, temperature and token limit apply to a role without settings of its own."""
+"""The role whose model, temperature and token limit apply to a role without its own settings."""
 
 
 @dataclass(frozen=True, kw_only=True)

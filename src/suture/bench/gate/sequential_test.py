@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
+from suture.core.dataclass import dataclass
 from suture.errors import UsageError
 
 Standing = Literal["passed", "failed", "undecided"]

@@ -12,10 +12,10 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Event, PayloadT, decode_event, first_payload
 from suture.core.ledger.kinds import RunFailed, RunFinished, RunPaused
 from suture.core.safe_files import open_regular_file
@@ -273,7 +273,7 @@ def _follow_lines(path: Path) -> Iterator[bytes | None]:
 class ListenerProgress:
     """Wraps a listener, and records which event it received last.
 
-    Listeners run in a task of their own, so that they never slow a run down. Before a person is asked
+    Listeners run in their own task, so that they never slow a run down. Before a person is asked
     something, everything that has happened so far must have been shown: `wait_until_current` waits for that.
     """
 

@@ -12,9 +12,10 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Protocol
 
+from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Task
 from suture.judge.differential.behaviour_comparison import (
     iter_literal_calls,
@@ -98,8 +99,8 @@ class ComparedVersions:
         examples: Calls that the tests make, each once.
         unrepeatable: (path, function) of the tests' calls whose arguments are not literals, or whose object or module
             was changed before; `None` if not all calls are known.
-        repeated: Calls that the tests make more than once; `None` if this is not known, or if each call has a process
-            of its own.
+        repeated: Calls that the tests make more than once; `None` if this is not known, or if each call has its own
+            process.
     """
 
     before: CodeVersion

@@ -12,10 +12,11 @@ import asyncio
 import random
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
 
+from suture.core.dataclass import dataclass
 from suture.core.records import Candidate
 from suture.judge.differential.call_dependence import depends_on_calls, plan_repeated_calls
 from suture.judge.differential.driver_versions import find_driven_language, open_driver_versions
@@ -216,7 +217,7 @@ async def compare_near_examples(
             compared = await _compare(versions.before, versions.after, plan)
             answers = compared.answers
             known.update(answers)
-            # A change may show only when a call is made again, as that of a counter does.
+            # A change may show only when a call is repeated, like a change of a counter.
             known.update((call, pair) for call, pair in compared.pairs if _differ(pair))
             if versions.repeated is not None and await depends_on_calls(
                 plan, compared.old, compared.new, versions.after, versions.repeated

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from suture.core.dataclass import dataclass
 from suture.mutation.edits import Edit, apply_edits
 
 

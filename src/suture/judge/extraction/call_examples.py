@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
+from suture.core.dataclass import dataclass
 from suture.core.records import Check, Provenance
 from suture.judge.extraction.doctest_examples import deduplicate_checks, make_check
 from suture.judge.tuning import (
