@@ -37,8 +37,8 @@ def _is_in_event_loop() -> bool:
 def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run one of this package's coroutines to its end.
 
-    Where an event loop is running already, as in a notebook, the coroutine runs in its own thread; the
-    running loop waits meanwhile.
+    Where an event loop is running already, as in a notebook, the coroutine runs in its own thread; the running loop
+    waits in the meantime.
 
     Raises:
         KeyboardInterrupt: The user stopped it before a run had begun. Later a run ends as `Cancelled`.

@@ -32,7 +32,7 @@ def changes_only_layout(path: str, before: str, after: str) -> bool:
     """Return whether a change of a file preserves its behaviour, and at most removes or moves imports.
 
     Args:
-        path: The file's path, which tells its language.
+        path: The file's path, whose extension gives its language.
     """
     if path.endswith(".py"):
         old, new = parse_module(before), parse_module(after)

@@ -45,7 +45,7 @@ class CodeUnit:
     """A part of a file that is shown whole or not at all.
 
     Attributes:
-        name: Name with its class, as in `Cart.total`; of several names at once, the first; may be empty.
+        name: Name with its class, as in `Cart.total`; the first of several names; may be empty.
         first: First line, from 1, with decorators.
         last: Last line.
         headers: The lines of the classes' headers around it.

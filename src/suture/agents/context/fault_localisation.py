@@ -51,7 +51,7 @@ TEST_AFFIX = re.compile(r"^tests?[_-]|[_-]?(?:tests?|spec)$", re.IGNORECASE)
 QUOTED_NAME = re.compile(r"['\"`](?:[\w.]+\.)?([A-Za-z_]\w+)['\"`]|\b([A-Za-z_]\w+)\(\)")
 """A name that a message quotes, or writes as a call."""
 MAX_SAME_NAME = 3
-"""Maximum number of functions with a quoted name; a name that more functions have does not tell which one is meant."""
+"""Maximum number of functions with a quoted name; a name that more functions have does not show which one is meant."""
 MAX_QUOTED_USERS = 6
 """Maximum number of functions that use a quoted name; if there are more, none of them counts."""
 QUOTED_USER_FACTOR = 0.5

@@ -192,7 +192,7 @@ class _Conversation:
             sampling=Sampling(
                 temperature=turn.move.temperature,
                 max_tokens=longer * self._max_answer_tokens,
-                # The number of a repeated question tells it from the lost one, which a replay loses again.
+                # The number of a repeated question distinguishes it from the lost one, which a replay loses again.
                 index=(turn.move.index + tuning.LOST_REPLY_STRIDE * progress.lost_replies) * turn.max_steps
                 + progress.steps,
             ),

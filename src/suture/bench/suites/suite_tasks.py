@@ -43,7 +43,7 @@ class SuiteTask:
     """A task of the own suite, read from its folder.
 
     Attributes:
-        difficulty: 1 (a small model may solve it at once) to 3.
+        difficulty: 1 (a small model may solve it at the first try) to 3.
         statement: The function's stub with its docstring, which contains two or three examples.
         solution: The reference project, path -> text.
         hidden: The hidden test program that grades.

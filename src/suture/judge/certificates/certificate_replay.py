@@ -187,7 +187,7 @@ async def _prepare_certified_suite(
     if interpreter is not None:
         interpreter = replace(interpreter, source_roots=certificate.source_roots)
     packages = packages_for_task(task, settings, may_fetch=False)
-    # The run that collects the tests also tells what imports find, so it must be the one of the original run.
+    # The run that collects the tests also shows what imports find, so it must be the one of the original run.
     return await prepare_suite(
         task, sandbox, settings.sandbox, interpreter, run=task.kind == "heal", packages=packages
     )

@@ -120,7 +120,7 @@ async def verify_certificate(
     else:
         snapshot = take_snapshot_with_parents(project, secrets=settings.sandbox.secrets)
         interpreter = discover_programs(snapshot.root, os.environ, language, settings.sandbox.python)
-        # The folder of git is in every project and in no snapshot: that it is missing tells the reader nothing.
+        # The folder of git is in every project and in no snapshot: its absence tells the reader nothing.
         left_out = [path for path, reason in snapshot.skipped.items() if reason != "version_control"]
         files, links = revert_certified_change(certificate, snapshot.files), snapshot.links
     claims = replay_certificate(

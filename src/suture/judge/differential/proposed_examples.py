@@ -146,7 +146,7 @@ def generate_arguments(function: ast.FunctionDef, draw: random.Random) -> Iterat
     guesses = [_guess_values(parameter) for parameter in required]
     seeds = [*_combine([values for values, *_ in guesses])]
     near = [*mutate_inputs(seeds, 6, draw), *edge_inputs(seeds, 6)]
-    # Where neither annotation nor name tells a type, another type is likelier to work than other values of the first.
+    # Where neither annotation nor name shows a type, another type is likelier to work than other values of the first.
     knows_types = all(parameter.annotation or _types_by_name(parameter) for parameter in required)
     others = _take_turns(guesses)
     yield from _drop_repetitions([*seeds, *near, *others] if knows_types else [*seeds, *others, *near])

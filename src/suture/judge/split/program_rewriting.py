@@ -160,7 +160,7 @@ def _find_imported_names(tree: ast.Module) -> dict[str, str]:
 class _ExitRewriter(ast.NodeTransformer):
     """Rewrites a program's exits and its `unittest.main()` into calls of the recorder's methods.
 
-    A `SystemExit` does not tell who raised it. So exits in the test's own source become calls of the recorder,
+    A `SystemExit` does not show which code raised it. So exits in the test's own source become calls of the recorder,
     and any other exit is a failure.
     """
 

@@ -39,7 +39,7 @@ CATCH_ALL = frozenset(("AssertionError", "BaseException", "Exception"))
 catch its own failed asserts with it."""
 
 RUNNERS = frozenset(("doctest", "unittest"))
-"""Modules whose exceptions tell a test runner what to do with a test."""
+"""Modules whose exceptions tell a test runner how to treat a test."""
 
 
 class CandidateDied(BaseException):

@@ -66,7 +66,7 @@ RESERVED_NAMES = frozenset(("tests", "main", "src", "sample", "app", "node", "go
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectRequest:
-    """A user's wishes for a project, besides the statement.
+    """What a user requests for a project, besides the statement.
 
     Attributes:
         kind: The kind of project; `None` for a feature of an existing project that only its own tests judge.

@@ -208,7 +208,7 @@ def read_recorded_run(folder: RunFolder, present: Settings) -> RecordedRun:
 
 
 def is_transient_end(final_event: Event) -> bool:
-    """Return whether the cause of a run's end may be gone by now, so that the run could continue."""
+    """Return whether the cause of a run's end may no longer exist, so that the run could continue."""
     payload = final_event.payload
     if isinstance(payload, RunFinished):
         is_unverified = "repair_unverified" in payload.reason.notes or is_unconfirmed(payload)

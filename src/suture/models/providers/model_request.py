@@ -90,7 +90,7 @@ def build_request(
     if messages[-1].role == "assistant" and connection.prefill_body:
         model = with_extra_body(model, connection.prefill_body)
     if len(samplings) > 1:
-        # The usage does not tell how many tokens each reply has, but the log probabilities do.
+        # The usage does not say how many tokens each reply has, but the log probabilities do.
         model = model.model_copy(update={"n": len(samplings), "logprobs": True, "top_logprobs": 1})
     if "system_role" in refused:
         messages = merge_system_message(messages)

@@ -126,7 +126,7 @@ def convert_answers(
     replies = [_convert_answer(answer, messages, sampling, name, len(answers)) for answer in answers]
     if len(replies) == 1:
         return replies
-    # The usage of a request does not tell how many tokens each of its replies has. So the log probabilities are
+    # The usage of a request does not say how many tokens each of its replies has. So the log probabilities are
     # counted, which were requested only for that. All but the first reply had a cached prompt.
     return [
         replace(

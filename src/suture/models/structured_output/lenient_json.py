@@ -43,7 +43,7 @@ class NotJsonLike(ValueError):
 class _LenientParser:
     """A recursive descent parser over one string; each method reads from `position` and moves it.
 
-    The patterns that it passes down tell where a quoted string may end.
+    The patterns that it passes down specify where a quoted string may end.
     """
 
     def __init__(self, text: str, position: int) -> None:

@@ -52,8 +52,8 @@ class PackageCache:
     Attributes:
         folder: Returns the folder, from the user's environment.
         mount_path: Where the sandbox mounts it.
-        variable: Environment variable that tells the language's programs this path; empty if
-            `LanguageFacts.variables` tells it.
+        variable: Environment variable that tells the language's programs this path; empty if `LanguageFacts.variables`
+            contains it.
     """
 
     folder: Callable[[Mapping[str, str]], str]

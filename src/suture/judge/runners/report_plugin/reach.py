@@ -1,6 +1,6 @@
 """Recording which functions of the project each test runs, in a run on the task's own files.
 
-The record later tells which tests a change of a function can affect. It is not part of a verdict: the records are not
+The record later shows which tests a change of a function can affect. It is not part of a verdict: the records are not
 signed, and a test that fails while it is recorded runs again without (see `TestCommand`).
 """
 

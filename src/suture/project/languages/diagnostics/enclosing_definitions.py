@@ -31,7 +31,7 @@ def find_enclosing_definition(path: str, text: str, line: int) -> str:
     """Return the qualified name of the innermost definition around a line; empty if there is none.
 
     Args:
-        path: The file's path, which tells its language.
+        path: The file's path, whose extension gives its language.
         line: The line, from 1.
     """
     around = [found for found in find_definitions(path, text) if found[1] <= line <= found[2]]

@@ -14,7 +14,7 @@ from suture.project.tuning import MAX_DIAGNOSTIC_CHARS, MAX_DIAGNOSTICS
 
 ANSI_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 LINE_NUMBER = re.compile(r"\b(line|lines|at|column|col) \d+")
-"""Matches a place in a message, such as that of an earlier definition. It moves with every edit."""
+"""Matches a location in a message, such as that of an earlier definition. It moves with every edit."""
 POSITION = re.compile(
     r"^(?:vet: )?(?P<file>[^\s:][^:\n]*?):(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?:\s*"
     r"(?:(?P<level>fatal error|error|warning|note)(?:\[\w+\])?:\s*)?(?P<message>\S.*)$"

@@ -248,7 +248,7 @@ class Relay:
         self._write_stdin()
 
     def _write_stdin(self) -> None:
-        """Write what the child takes of its input now, and tell the host when to pause and continue."""
+        """Write what the child takes of its input now, and tell the host when to pause and when to continue."""
         if self._stdin is None:
             self._buffer.clear()
         while self._stdin is not None and self._buffer:
