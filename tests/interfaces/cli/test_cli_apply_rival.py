@@ -41,6 +41,8 @@ def test_another_change_is_applied_and_undone(suture: Suture, tmp_path: Path) ->
     assert (shop / "shop.py").read_text() == SHOP
     shown = json.loads(suture("show", "last", "--json").stdout)
     assert shown["outcome"] == "healed"
+    claimed = next(line for line in suture("verify", "last").stdout.splitlines() if "  change: " in line)
+    assert claimed.endswith(", chosen by a person")
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,7 @@ def unverifiable_claims(certificate: Certificate) -> dict[str, str]:
     """Return what a certificate says and nobody can verify by running, as text for people; empty for nothing."""
     from suture.core.records.unmeasured_text import render_unmeasured
     from suture.interfaces.narrative.plain_text import format_count
+    from suture.loop.evaluation.change_warnings import LABEL_PREFIX
 
     claims = certificate.claims
     minimal, examples, lint = claims.minimal, claims.examples_unmeasured, claims.lint
@@ -208,6 +209,8 @@ def unverifiable_claims(certificate: Certificate) -> dict[str, str]:
         "made by": f"suture {claims.suture}"
         + (f", recipe {claims.recipe}" if claims.recipe and claims.calls else "")
         + (f", on Python {claims.python}" if claims.python else ""),
+        # The label of an edit of the search says what it changes, and whether a person chose it.
+        "change": claims.label.removeprefix(LABEL_PREFIX) if claims.label.startswith(LABEL_PREFIX) else "",
         "size of the change": size,
         "linter": f"not run, {render_unmeasured(lint.unmeasured)}"
         if lint.unmeasured
