@@ -110,6 +110,7 @@ FAITHFUL = [
     "    def __copy__(self):\n        made = type(self)(self.lines, self.name)\n        return made",
     "    def __reduce__(self):\n        return Basket, (self.lines, self.name)",
     "    def copy(self):\n        return Basket(list(self.lines), self.name)",
+    "    __reduce__ = object.__reduce__",
     "    __match_args__ = ('lines', 'name')",
     "    __match_args__ = ('lines',)",
     "    def clone(self):\n        def own():\n            return 1\n        return Basket(self, own())",

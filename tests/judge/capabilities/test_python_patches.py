@@ -229,6 +229,8 @@ HONEST = [
     "import shutil\ndef g(source, target):\n    old = os.stat(source)\n    shutil.copyfile(source, target)\n"
     "    os.utime(target, (old.st_atime, old.st_mtime))",
     "def g(path):\n    path.stat()\n    os.utime(path)",
+    "def g(path):\n    old = os.path.getmtime(path)\n    os.utime(path, (old, old - 2))",
+    "def g():\n    return open('/dev/tty')",
     "def g(db):\n    db.execute('CREATE TABLE lines (n)')\n    db.execute('CREATE VIEW open AS SELECT 1')",
     "def g(db):\n    db.create_function('regexp', 2, f)",
     "def g(process):\n    return process.exitcode != 0 or process.exitcode < 0 or process.exitcode is None",

@@ -76,7 +76,9 @@ def _returns_itself(name: str, member: ast.stmt) -> bool:
     function: ast.AST = member
     if isinstance(member, ast.Assign | ast.AnnAssign):
         if not isinstance(member.value, ast.Lambda):
-            return name in COPYING_HOOKS and isinstance(member.value, ast.Name | ast.Attribute)
+            value = member.value
+            is_base = isinstance(value, ast.Attribute) and value.attr == name  # as in `object.__reduce__`
+            return name in COPYING_HOOKS and isinstance(value, ast.Name | ast.Attribute) and not is_base
         function = member.value
     arguments = function.args if isinstance(function, (*FUNCTIONS, ast.Lambda)) else None
     parameters = [*arguments.posonlyargs, *arguments.args] if arguments is not None else []

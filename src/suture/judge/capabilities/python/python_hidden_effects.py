@@ -18,7 +18,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 OUTPUT_DESCRIPTORS = (1, 2)
 DESCRIPTOR_CALLS = ("os.write", "os.writev", "os.fdopen", "os.dup", "os.dup2", "open", "io.open", "io.FileIO")
 """Functions whose first argument may be a file descriptor to which they write, or which they open for that."""
-OUTPUT_FILE = re.compile(r"/dev/(?:stdout|stderr|tty|fd/[12])")
+OUTPUT_FILE = re.compile(r"/dev/(?:stdout|stderr|fd/[12])")
 ORIGINAL_OUTPUT = re.compile(r"sys\.__std(?:out|err)__(?:\.buffer)?(?:\.write(?:lines)?)?")
 TIME_READERS = ("os.stat", "os.lstat", "os.path.getmtime", "os.path.getatime")
 STAT_METHODS = ("stat", "lstat")
@@ -146,7 +146,10 @@ def _find_restored_times(function: ast.AST, names: ModuleNames) -> Iterator[ast.
     changed = [
         call
         for call in calls
-        if call.args and names.resolve(call.func) == "os.utime" and (call.args[1:] or call.keywords)
+        if call.args
+        and names.resolve(call.func) == "os.utime"
+        and (call.args[1:] or call.keywords)
+        and not any(map(_is_shift, ast.walk(call)))
     ]
     if not changed:
         return
@@ -159,3 +162,9 @@ def _find_restored_times(function: ast.AST, names: ModuleNames) -> Iterator[ast.
         if isinstance(call.func, ast.Attribute) and call.func.attr in STAT_METHODS
     }
     yield from (call for call in changed if ast.unparse(call.args[0]) in read)
+
+
+def _is_shift(node: ast.AST) -> bool:
+    """Return whether an expression is another time than the one that it is computed from."""
+    is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+    return is_sum and any(isinstance(part, ast.Constant) and part.value for part in ast.walk(node))
