@@ -83,7 +83,9 @@ def test_every_random_source_of_a_property_is_seeded(test: str) -> None:
 
     assert len(set(record_inputs())) == 9
     assert record_inputs() == record_inputs()
-    assert plan_program(check.source, TaskNames(files=("solution.py",), module="solution.py")).live == ""
+    assert (
+        plan_program(check.source, TaskNames(files=("solution.py",), module="solution.py")).live_reason == ""
+    )
 
 
 async def test_properties_judge_a_candidate(sandbox: BubblewrapSandbox) -> None:

@@ -7,7 +7,7 @@ import pytest
 from suture.agents import PromptDraft, packaged_prompt
 from suture.agents.roles.advisers import PlanReply, draft_plan_prompt
 from suture.agents.roles.subtask_coder import InMemoryFiles, SubtaskBrief, merge_subtask_files, write_subtask
-from suture.agents.tools.react_loop import ToolAction, ToolTrail
+from suture.agents.tools.react_loop import ToolAction, ToolLoopResult
 from suture.agents.tuning import MAX_TOOL_FILES
 from suture.core.records import Plan, Subtask
 from suture.errors import MalformedReply
@@ -119,7 +119,7 @@ async def test_the_number_of_files_is_limited() -> None:
     assert len(files.written) == MAX_TOOL_FILES
 
 
-async def write_part(files: InMemoryFiles, *replies: str) -> tuple[ToolTrail, list[str]]:
+async def write_part(files: InMemoryFiles, *replies: str) -> tuple[ToolLoopResult, list[str]]:
     model = ScriptedModel(replies, repeat_last=True)
     prompts: list[str] = []
 

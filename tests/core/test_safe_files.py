@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from faults import count_steps, run_killed
-from suture.core.safe_files import create_file, parse_toml, replace_file, write_file_atomically
+from suture.core.safe_files import create_file, parse_toml, write_file_atomically, write_text_atomically
 from suture.errors import StorageError
 
 
@@ -36,7 +36,7 @@ def test_create_file_does_not_overwrite_a_file(tmp_path: Path) -> None:
 
 
 def test_a_failed_write_leaves_no_file(tmp_path: Path) -> None:
-    for write in (create_file, replace_file):
+    for write in (create_file, write_text_atomically):
         with pytest.raises(StorageError, match=r"cannot be written"):
             write(tmp_path / "text", "half a surrogate: \ud800")
     assert not list(tmp_path.iterdir())
@@ -46,7 +46,7 @@ def test_a_replaced_file_keeps_its_mode(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text("old")
     path.chmod(0o644)
-    replace_file(path, "new")
+    write_text_atomically(path, "new")
 
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", 0o644)
     write_file_atomically(tmp_path / "fresh", b"mine")

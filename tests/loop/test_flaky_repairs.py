@@ -14,7 +14,7 @@ from suture.core.records import Candidate, CheckOutcome, CheckStatus, Task, Verd
 from suture.core.records.flakiness import FlakyDiagnosis
 from suture.core.settings import SandboxSettings
 from suture.judge import Suite
-from suture.judge.triage import FlakyRuns, diagnose_flaky_test
+from suture.judge.triage import FlakyTestRunner, diagnose_flaky_test
 from suture.loop.evaluation.flaky_repairs import confirm_flaky_repair
 from suture.project.languages import Interpreter
 from suture.sandbox import get_own_interpreter
@@ -102,6 +102,6 @@ async def test_a_repair_without_time_for_half_of_its_runs_has_not_been_confirmed
 
 async def test_a_test_that_is_not_among_those_of_the_command_is_investigated() -> None:
     command: Any = ScriptedCommand("failed")
-    runs = FlakyRuns(command=command, files={}, timeout_s=1.0, end_s=float("inf"))
+    runs = FlakyTestRunner(command=command, files={}, timeout_s=1.0, end_s=float("inf"))
     diagnosis = await diagnose_flaky_test("flaky", ["first", "other"], runs, seed=1)
     assert diagnosis.cause == "test_order"

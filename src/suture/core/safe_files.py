@@ -1,7 +1,6 @@
 """Read files that a stranger may have prepared, and write files completely or not at all.
 
-Reading never blocks, and never reads more than a limit: a file of a stranger may be a pipe, a device or
-endless.
+Reading never blocks, and never reads more than a limit: a stranger's file may be a pipe, a device or endless.
 """
 
 from __future__ import annotations
@@ -135,8 +134,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise ValueError("its lists or tables are nested too deeply") from fault
 
 
-def replace_file(path: Path, text: str) -> None:
-    """Write a text file as `write_file_atomically` does.
+def write_text_atomically(path: Path, text: str) -> None:
+    """Write text as UTF-8 so that a crash leaves the old or the new content.
 
     Raises:
         StorageError: It cannot be written.

@@ -81,7 +81,7 @@ async def check_candidate(candidate: Candidate, suite: Suite, *, wall_s: float |
     if suite.calls is not None:
         results, output, depends_on_order = await suite.calls.judge(suite.task.checks, files, wall_s)
         for position, (check, result) in enumerate(zip(suite.task.checks, results, strict=True)):
-            is_new = result not in results[:position]  # of several equal results only the first has a fact
+            is_new = result not in results[:position]  # only the first of several equal results has a fact
             outcomes.append(_make_outcome(check, result, "split", with_fact=is_new))
         outputs.append(truncate_output(output))
     elif suite.task.checks:
@@ -159,8 +159,8 @@ async def run_programs(
 
 async def _try_program(runner: SplitRunner, plan: ProgramPlan) -> ProgramOutcome:
     """Run a program in the split runner. If it needs live objects, return an error without running it."""
-    if plan.live:
-        return ProgramOutcome(status="error", live_reason=plan.live)
+    if plan.live_reason:
+        return ProgramOutcome(status="error", live_reason=plan.live_reason)
     return await runner.try_program(plan)
 
 
@@ -185,7 +185,7 @@ async def grade_program(
         sandbox: Runs programs.
         settings: The sandbox limits.
         entry_point: The function or class under test; a candidate cannot turn a function into a class.
-        files: Other files beside the module.
+        files: The other files of the project.
         module: The module's path.
         wall_s: The time limit in seconds; the setting `check_timeout_s` by default.
         cpu_s: CPU seconds for the candidate; limited only by the clock by default.

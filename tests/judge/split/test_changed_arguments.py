@@ -39,7 +39,7 @@ def run_once(
 ) -> dict[str, Any]:
     """Run a test against a fresh candidate in this process, because a sandbox for each would take minutes."""
     plan = plan_program(test, TaskNames(files=("solution.py",), module="solution.py"))
-    assert not plan.live
+    assert not plan.live_reason
     module = sys.modules["solution"] = types.ModuleType("solution")
     exec(code, module.__dict__)
     candidate = CandidateModules("/nowhere")

@@ -206,7 +206,7 @@ assert result.testsRun == 1 and result.wasSuccessful()
 )
 def test_a_test_that_shares_files_or_patches_needs_one_process(line: str) -> None:
     names = TaskNames(files=("s.py",), module="s.py")
-    assert plan_program(f"{line}\nassert f(1) == 1", names).live
+    assert plan_program(f"{line}\nassert f(1) == 1", names).live_reason
 
 
 async def test_asserts_in_a_loop_decide(judge: Judge) -> None:

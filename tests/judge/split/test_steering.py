@@ -55,7 +55,7 @@ def test_a_plan_depends_only_on_the_test() -> None:
         "f": "value",
         "helper": "value",
     }
-    assert (plan.live, plan.source.splitlines()[0]) == ("", "import math")
+    assert (plan.live_reason, plan.source.splitlines()[0]) == ("", "import math")
 
 
 @pytest.mark.parametrize(
@@ -73,14 +73,14 @@ def test_a_plan_depends_only_on_the_test() -> None:
     ],
 )
 def test_the_test_shows_whether_a_name_is_a_class(test: str, live: str) -> None:
-    assert plan_program(test, TaskNames(files=("solution.py",), module="solution.py")).live == live
+    assert plan_program(test, TaskNames(files=("solution.py",), module="solution.py")).live_reason == live
 
 
 def test_the_task_may_say_whether_a_name_is_a_class() -> None:
     function_names = TaskNames(files=(), module="s.py", functions=frozenset({"Roman"}))
-    assert plan_program("assert Roman('IV').value == 4", function_names).live == ""
+    assert plan_program("assert Roman('IV').value == 4", function_names).live_reason == ""
     class_names = TaskNames(files=(), module="s.py", classes=frozenset({"Roman"}))
-    assert plan_program("assert Roman('IV') == 4", class_names).live == "Roman is a class"
+    assert plan_program("assert Roman('IV') == 4", class_names).live_reason == "Roman is a class"
 
 
 @pytest.mark.parametrize(

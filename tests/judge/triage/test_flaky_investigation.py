@@ -14,8 +14,13 @@ from project_files import write_files
 from suture.core.records import Candidate
 from suture.core.records.flakiness import FlakyDiagnosis
 from suture.judge import check_candidate
-from suture.judge.triage import FlakyRuns, diagnose_flaky_test, make_quarantine_patch, open_flaky_runs
-from suture.judge.triage.flaky_conditions import RunConditions, list_values, shuffle_tests
+from suture.judge.triage import (
+    FlakyTestRunner,
+    diagnose_flaky_test,
+    make_flaky_test_runner,
+    make_quarantine_patch,
+)
+from suture.judge.triage.flaky_conditions import RunConditions, list_condition_settings, shuffle_tests
 from suture.judge.triage.quarantine import mark_test
 from suture.sandbox import Sandbox
 
@@ -63,13 +68,13 @@ SLOW = {
 
 async def open_runs(
     folder: Path, files: dict[str, str], sandbox: Sandbox, command: str = BARE_PYTEST
-) -> tuple[FlakyRuns, list[str]]:
+) -> tuple[FlakyTestRunner, list[str]]:
     """Return what runs the tests of a project, and the ids of all of them."""
     suite, _ = await prepare_python_suite(
         write_files(folder, {"some_code.py": "", **files}), sandbox, command
     )
     base = await check_candidate(Candidate(files={}, origin="user"), suite)
-    return open_flaky_runs(suite, base, MAX_TEST_S), [outcome.check_id for outcome in base.outcomes]
+    return make_flaky_test_runner(suite, base, MAX_TEST_S), [outcome.check_id for outcome in base.outcomes]
 
 
 async def diagnose(folder: Path, files: dict[str, str], test: str, sandbox: Sandbox) -> FlakyDiagnosis:
@@ -135,7 +140,7 @@ async def test_a_fixed_condition_gives_the_same_ending_each_time(
 ) -> None:
     runs, tests = await open_runs(tmp_path, files, sandbox)
     endings: list[bool] = []
-    for _, conditions in list_values(condition):  # type: ignore[arg-type]  # of a parameter
+    for _, conditions in list_condition_settings(condition):  # type: ignore[arg-type]  # of a parameter
         first, second = [await runs.run(tests, conditions) for _ in range(2)]
         assert first == second
         endings += first.values()

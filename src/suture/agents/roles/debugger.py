@@ -18,7 +18,7 @@ from suture.agents.tools.react_loop import (
     AskDraft,
     OnStep,
     ToolAction,
-    ToolTrail,
+    ToolLoopResult,
     render_tools,
     run_tool_loop,
     steps_part,
@@ -66,7 +66,7 @@ class Investigation:
     """The diagnosis of a failure and the tool steps that led to it."""
 
     diagnosis: Diagnosis
-    trail: ToolTrail
+    trail: ToolLoopResult
 
 
 async def investigate(
@@ -98,7 +98,7 @@ async def investigate(
     can_trace = bool(failing_call) and TRACE_TOOL in {tool.name for tool in tools}
 
     def draft_step(steps: Sequence[ToolStep]) -> PromptDraft:
-        # A small model repeats the example, so the example is a call that tells it something.
+        # A small model repeats the example, so the example is an informative call.
         texts = {"task": task, "tools": render_tools(tools), "example": failing_call or "1 + 2"}
         return PromptDraft(prompt=prompt, template="step", texts=texts, parts=_parts(brief, steps))
 
@@ -143,7 +143,7 @@ def make_debugger_tools(
     setup: str = "",
     reference: Mapping[str, bytes] | None = None,
 ) -> tuple[AgentTool, ...]:
-    """Return the tools `trace_call`, `run_snippet`, `inspect_function`, and `diff_iterations` if it has use.
+    """Return the tools `trace_call`, `run_snippet`, `inspect_function`, and `diff_iterations` if it is useful.
 
     Args:
         probe: The failing candidate; code runs in a copy of its files.

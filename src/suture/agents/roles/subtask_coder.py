@@ -16,7 +16,7 @@ from suture.agents.tools.react_loop import (
     AskDraft,
     OnStep,
     ToolAction,
-    ToolTrail,
+    ToolLoopResult,
     render_tools,
     run_tool_loop,
     steps_part,
@@ -156,11 +156,11 @@ async def write_subtask(
     *,
     ask: AskDraft,
     on_step: OnStep | None = None,
-) -> ToolTrail:
+) -> ToolLoopResult:
     """Let a model write one part of a plan; the result is in `files`.
 
-    A reply that is just a block of code is taken as the module's content, because small models answer so to
-    anything.
+    A reply that is just a block of code is taken as the module's content, because small models answer anything that
+    way.
 
     Raises:
         MalformedReply: Nothing was written.

@@ -51,7 +51,7 @@ class ToolAction:
 
 
 def read_action(text: str, tools: Collection[str]) -> ToolAction:
-    """Return the first action of a reply; what follows is a guess at the tool's result."""
+    """Return the first action of a reply. Text after it is ignored: there the model invents the tool's result."""
     lines = text.split("\n")
     number, match = find_first_match(TOOL_LINE, lines)
     if match is None:
@@ -117,7 +117,7 @@ OnStep = Callable[[ToolStep], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolTrail:
+class ToolLoopResult:
     """The steps of a loop, and why it ended.
 
     Attributes:
@@ -139,7 +139,7 @@ async def run_tool_loop(
     fallback: Callable[[str], ToolAction | None] = lambda _: None,
     initial_actions: Sequence[ToolAction] = (),
     is_done: Callable[[], bool] = lambda: False,
-) -> ToolTrail:
+) -> ToolLoopResult:
     """Let a model use tools until it is done, repeats itself, or reaches the maximum number of steps.
 
     Args:
@@ -183,15 +183,15 @@ async def run_tool_loop(
             record(ToolStep(number=len(steps) + 1, tool="", input=start, observation=fault.message))
             consecutive_malformed += 1
             if consecutive_malformed == MAX_CONSECUTIVE_MALFORMED:
-                return ToolTrail(steps=tuple(steps), ending="malformed")
+                return ToolLoopResult(steps=tuple(steps), ending="malformed")
             continue
         consecutive_malformed = 0
         if action.tool == DONE or _action_key(action) in executed_actions:
-            return ToolTrail(steps=tuple(steps), ending="done" if action.tool == DONE else "repeated")
+            return ToolLoopResult(steps=tuple(steps), ending="done" if action.tool == DONE else "repeated")
         await execute(action, chosen=True)
         if is_done():
-            return ToolTrail(steps=tuple(steps), ending="done")
-    return ToolTrail(steps=tuple(steps), ending="steps")
+            return ToolLoopResult(steps=tuple(steps), ending="done")
+    return ToolLoopResult(steps=tuple(steps), ending="steps")
 
 
 def _action_key(action: ToolAction) -> str:

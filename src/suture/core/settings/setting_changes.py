@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import SecretStr, ValidationError
 
-from suture.core.safe_files import create_file, replace_file
+from suture.core.safe_files import create_file, write_text_atomically
 from suture.core.settings.loading import user_file
 from suture.core.settings.rendering import (
     describe_invalid_value,
@@ -69,7 +69,7 @@ def set_value(key: str, text: str, *, project: Path | None, environ: Mapping[str
         if not isinstance(table, dict):
             raise UsageError(f"{str(path)!r}: {group} is no table", remedy="fix it first")
     table[name] = value
-    replace_file(path, tomlkit.dumps(document))
+    write_text_atomically(path, tomlkit.dumps(document))
     return path
 
 

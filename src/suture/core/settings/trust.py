@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from pydantic.fields import FieldInfo
 
-from suture.core.safe_files import read_regular_file, replace_file
+from suture.core.safe_files import read_regular_file, write_text_atomically
 from suture.core.settings.rendering import setting_fields
 from suture.core.settings.setting_sources import (
     Layer,
@@ -44,7 +44,7 @@ from suture.core.tuning import (
 from suture.errors import StorageError, UsageError
 
 PROMPTS_FOLDER = Path(".suture") / "prompts"
-"""Where a project keeps prompts of its own, one `<role>.yaml` for each role."""
+"""Where a project keeps its own prompts, one `<role>.yaml` for each role."""
 
 HARMLESS: Mapping[str, Literal["any", "at most", "at least", "built-in"]] = {
     "project.test": "any",
@@ -146,7 +146,7 @@ def compute_project_digest(project: Path) -> str:
     folder = project.absolute()
     variables = read_variables({}, folder)
     layers = variables.suture_layers
-    # The content of an invalid file is hashed all the same; loading the settings reports what is wrong.
+    # The content of an invalid file is hashed anyway; loading the settings reports what is wrong.
     with contextlib.suppress(UsageError):
         layers = (project_layer(folder), *layers)
     values = [value for layer in variables.suture_layers for value in layer.values()]
@@ -233,7 +233,9 @@ def revoke_trust(home: Path, project: Path) -> bool:
 
 
 def _save(home: Path, projects: Mapping[str, str]) -> None:
-    replace_file(home / TRUST_FILE, json.dumps({"projects": dict(sorted(projects.items()))}, indent=1))
+    write_text_atomically(
+        home / TRUST_FILE, json.dumps({"projects": dict(sorted(projects.items()))}, indent=1)
+    )
 
 
 def is_path(field: FieldInfo) -> bool:

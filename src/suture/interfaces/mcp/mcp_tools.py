@@ -17,7 +17,7 @@ from suture.api import Review, pending_review
 from suture.api.past_runs import find_run_folder
 from suture.core.ledger import RunFolder, get_run_state, last_payload, load_result, read_ledger
 from suture.core.ledger.kinds import CertificateWritten
-from suture.core.safe_files import read_state_file, replace_file
+from suture.core.safe_files import read_state_file, write_text_atomically
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs import JobKind
 from suture.interfaces.jobs.job import RUN_ID
@@ -164,7 +164,7 @@ def add_tools(server: MCPServer[Any], context: ServerContext) -> None:
         report = ChangeReport.from_answer(end.answer)
         if not certificate:
             return report
-        replace_file(locate_judgement(judgement, context.home), str(end.answer["certificate"]))
+        write_text_atomically(locate_judgement(judgement, context.home), str(end.answer["certificate"]))
         return report.model_copy(update={"certificate": f"suture://judgements/{judgement}/certificate"})
 
     @server.tool(annotations=READ_ONLY)

@@ -61,13 +61,13 @@ class ProgramPlan:
             the candidate's modules that may have it, and `name` is its name there. `library` is a standard
             library module that takes precedence if it has the attributes `uses`.
         expects: The exceptions of `CONTROL_EXCEPTIONS` that the test names where it catches something.
-        live: Why the program needs live objects, for people; empty if data is enough.
+        live_reason: Why the program needs live objects, for people; empty if data is enough.
     """
 
     source: str
     names: Mapping[str, Target] = field(default_factory=dict)
     expects: tuple[str, ...] = ()
-    live: str = ""
+    live_reason: str = ""
 
 
 def get_module_name(path: str) -> str:
@@ -145,7 +145,9 @@ def plan_program(source: str, task_names: TaskNames) -> ProgramPlan:
     live = _find_shared_process_reason(tree) or find_execution_reason(tree) or remover.live_reason
     for name, target in targets.items():
         live = live or _find_live_reason(name, target, uses[name], task_names)
-    return ProgramPlan(source=text, names=targets, expects=_find_expected_exceptions(text, tree), live=live)
+    return ProgramPlan(
+        source=text, names=targets, expects=_find_expected_exceptions(text, tree), live_reason=live
+    )
 
 
 def _make_target(name: str, modules: tuple[str, ...], use: NameUse, functions: frozenset[str]) -> Target:

@@ -81,13 +81,13 @@ class AdverseRun:
         tests: Ids of the tests to run; empty for all.
     """
 
-    condition: TestCondition
+    kind: TestCondition
     tests: tuple[str, ...]
-    conditions: RunConditions = field(default_factory=RunConditions)
+    settings: RunConditions = field(default_factory=RunConditions)
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlakyRuns:
+class FlakyTestRunner:
     """Runs tests of one version of the files, until the time is up.
 
     Attributes:
@@ -126,8 +126,8 @@ class FlakyRuns:
         return await self.command.run_until(self.files, tests, self.timeout_s, addition=addition)
 
 
-def list_values(condition: TestCondition) -> list[tuple[str, RunConditions]]:
-    """Return the values that an experiment sets, the first of which have shown most, each with a name."""
+def list_condition_settings(condition: TestCondition) -> list[tuple[str, RunConditions]]:
+    """Return the settings to try for a condition, most revealing first, as (label, settings)."""
     seeds = range(1, MAX_FIXED_VALUES + 1)
     if condition == "random_numbers":
         return [(str(seed), RunConditions(random_seed=seed)) for seed in seeds]
@@ -167,12 +167,12 @@ def list_adverse_runs(
     """
     targets = tuple(diagnosis.test for diagnosis in diagnoses)
     causes = {diagnosis.cause for diagnosis in diagnoses}
-    runs = [AdverseRun(condition="alone", tests=(target,)) for target in targets]
+    runs = [AdverseRun(kind="alone", tests=(target,)) for target in targets]
     runs += [
         AdverseRun(
-            condition="suite",
+            kind="suite",
             tests=(*diagnosis.other_tests, diagnosis.test),
-            conditions=RunConditions(order=(*diagnosis.other_tests, diagnosis.test)),
+            settings=RunConditions(order=(*diagnosis.other_tests, diagnosis.test)),
         )
         for diagnosis in diagnoses
         if diagnosis.other_tests
@@ -182,19 +182,15 @@ def list_adverse_runs(
     factors += ["slow_machine"] if "slow_machine" in causes else []
     factors.sort(key=lambda factor: factor not in causes)  # the cause first, as time may run out
     for factor in factors:
-        values = list_values(factor)
+        values = list_condition_settings(factor)
         values = values if factor in causes else values[:SHARED_VALUES]
-        runs += [
-            AdverseRun(condition=factor, tests=targets, conditions=conditions) for _, conditions in values
-        ]
+        runs += [AdverseRun(kind=factor, tests=targets, settings=settings) for _, settings in values]
     orders = [shuffle_tests(tests, seed + number) for number in range(RANDOM_ORDERS)]
     runs += [
-        AdverseRun(
-            condition="random_order", tests=(), conditions=RunConditions(order=order, hash_seed="random")
-        )
+        AdverseRun(kind="random_order", tests=(), settings=RunConditions(order=order, hash_seed="random"))
         for order in orders
     ]
-    return [*runs, AdverseRun(condition="parallel", tests=())]
+    return [*runs, AdverseRun(kind="parallel", tests=())]
 
 
 @cache

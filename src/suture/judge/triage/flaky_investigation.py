@@ -10,15 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from suture.core.records import Verdict
 from suture.core.records.flakiness import FlakyCause, FlakyDiagnosis, FlakyExperiment, TestCondition
 from suture.judge.suite import Suite
 from suture.judge.triage.flaky_conditions import (
-    FlakyRuns,
+    FlakyTestRunner,
     RunConditions,
-    list_values,
+    list_condition_settings,
     shuffle_tests,
 )
 from suture.judge.triage.order_dependence import find_deciding_tests, find_state_change
@@ -33,13 +33,13 @@ from suture.judge.tuning import (
 
 Factor = Literal["random_numbers", "clock", "slow_machine", "hash_seed"]
 """A condition that experiments fix, which is also the cause that they show."""
-FACTORS: tuple[Factor, ...] = ("random_numbers", "clock", "slow_machine", "hash_seed")
+FACTORS: tuple[Factor, ...] = get_args(Factor)
 
 
-def open_flaky_runs(suite: Suite, base: Verdict, seconds: float) -> FlakyRuns:
-    """Return what runs tests on the unchanged files for some seconds; the suite's command must be pytest's."""
+def make_flaky_test_runner(suite: Suite, base: Verdict, seconds: float) -> FlakyTestRunner:
+    """Return a runner of tests on the unchanged files for some seconds; the suite's command must be pytest's."""
     assert suite.command is not None
-    return FlakyRuns(
+    return FlakyTestRunner(
         command=suite.command,
         files=suite.task.files,
         timeout_s=max(MIN_FRESH_RUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR * base.wall_s),
@@ -48,7 +48,7 @@ def open_flaky_runs(suite: Suite, base: Verdict, seconds: float) -> FlakyRuns:
 
 
 async def diagnose_flaky_test(
-    victim: str, tests: Sequence[str], runs: FlakyRuns, seed: int
+    victim: str, tests: Sequence[str], runs: FlakyTestRunner, seed: int
 ) -> FlakyDiagnosis:
     """Return why a test is flaky.
 
@@ -76,7 +76,7 @@ class _Investigation:
 
     victim: str
     tests: Sequence[str]
-    runs: FlakyRuns
+    runs: FlakyTestRunner
     seed: int
     experiments: list[FlakyExperiment] = field(default_factory=list)
 
@@ -124,21 +124,21 @@ class _Investigation:
     async def _find_other_tests(self, before: Sequence[str], *, passes: bool) -> tuple[str, ...]:
         """Return the fewest of the tests before the victim after which it passes, or fails; none if there are none."""
 
-        async def ends_so(others: Sequence[str]) -> bool:
+        async def has_outcome(others: Sequence[str]) -> bool:
             if self.runs.is_over:
                 return False
             order = (*others, self.victim)
             ended = await self.runs.run(order, RunConditions(order=order))
             return ended.get(self.victim) == passes
 
-        others = await find_deciding_tests(before, ends_so)
-        # Once more, as a test that varies may have ended so by chance.
-        return others if others and await ends_so(others) else ()
+        others = await find_deciding_tests(before, has_outcome)
+        # Once more, as a test that varies may have had this outcome by chance.
+        return others if others and await has_outcome(others) else ()
 
     async def _decides(self, condition: TestCondition, tests: Sequence[str]) -> bool:
         """Return whether the victim ends the same way for each value of a condition, and differently for some."""
         endings: dict[str, bool] = {}
-        values = list_values(condition)
+        values = list_condition_settings(condition)
         for value, conditions in values:
             if len({*endings.values()}) == 2 and len(endings) >= MIN_FIXED_VALUES:
                 break

@@ -126,15 +126,15 @@ def has_sets(source: bytes) -> bool:
 
 
 async def find_deciding_tests(
-    before: Sequence[str], ends_so: Callable[[Sequence[str]], Awaitable[bool]]
+    before: Sequence[str], has_outcome: Callable[[Sequence[str]], Awaitable[bool]]
 ) -> tuple[str, ...]:
     """Return the fewest tests after which another one ends in a certain way, by delta debugging.
 
-    The result is empty if the other test does not end so after all of them, or only after many.
+    The result is empty if the other test does not end that way after all of them, or only after many.
 
     Args:
         before: The tests that run before the other one.
-        ends_so: Returns whether the other test ends so after some of them.
+        has_outcome: Returns whether the other test has the outcome in question after some of them.
     """
     runs = 0
 
@@ -144,7 +144,7 @@ async def find_deciding_tests(
     async def count_and_run(tests: Sequence[str]) -> bool:
         nonlocal runs
         runs += 1
-        return not is_over() and await ends_so(tests)
+        return not is_over() and await has_outcome(tests)
 
     if not before or not await count_and_run(before):
         return ()

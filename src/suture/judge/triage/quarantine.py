@@ -1,4 +1,4 @@
-"""Quarantine of flaky tests: a patch that marks them, so that they run on and their failures decide nothing.
+"""Quarantine of flaky tests: a patch that marks them, so that they still run and their failures decide nothing.
 
 The patch is an offer. Suture changes no test on its own.
 """
@@ -12,14 +12,14 @@ from dataclasses import replace
 
 from suture.core.records.flakiness import FlakyDiagnosis, render_flaky_cause, render_flaky_statistics
 from suture.judge.minimisation.change_parts import split_lines
-from suture.judge.triage.flaky_conditions import FlakyRuns, RunConditions
+from suture.judge.triage.flaky_conditions import FlakyTestRunner, RunConditions
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.workspace import decode_text, overlay_candidate, unified_diff
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-async def make_quarantine_patch(diagnoses: Sequence[FlakyDiagnosis], runs: FlakyRuns) -> str:
+async def make_quarantine_patch(diagnoses: Sequence[FlakyDiagnosis], runs: FlakyTestRunner) -> str:
     """Return a patch for `git apply` with the evidence above it; empty if no test can be marked.
 
     The comment above the patch names the tests that cannot be marked. The marked tests run once, and no patch is

@@ -1,4 +1,4 @@
-"""Repairs of flaky tests: what a model gets to know about them, and the runs in which a repair must hold."""
+"""Repairs of flaky tests: what a model is told about them, and the runs in which a repair must hold."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from suture.core.records.flakiness import (
     render_flaky_statistics,
 )
 from suture.judge import Suite
-from suture.judge.triage import AdverseRun, FlakyRuns, get_test_source, list_adverse_runs
+from suture.judge.triage import AdverseRun, FlakyTestRunner, get_test_source, list_adverse_runs
 from suture.judge.tuning import MIN_FRESH_RUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
 from suture.loop.context import RunContext
 from suture.loop.evaluation.flaky_tests import overlay_unprotected
@@ -37,7 +37,7 @@ def list_diagnoses(context: RunContext) -> tuple[FlakyDiagnosis, ...]:
 
 
 def describe_flaky_tests(context: RunContext) -> Iterator[str]:
-    """Yield what a model gets to know about each flaky test: its cause, the experiments and the other tests."""
+    """Yield what a model is told about each flaky test: its cause, the experiments and the other tests."""
     for diagnosis in list_diagnoses(context):
         sources = (get_test_source(test, context.task.files) for test in diagnosis.other_tests)
         yield "\n\n".join(
@@ -62,7 +62,7 @@ async def confirm_flaky_repair(
     if not diagnoses or command is None or candidate.origin == "user" or verdict.failed:
         return verdict
     left_s = context.budget.remaining_s()
-    runs = FlakyRuns(
+    runs = FlakyTestRunner(
         command=command,
         files=overlay_unprotected(candidate, suite),
         timeout_s=max(MIN_FRESH_RUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR * verdict.wall_s),
@@ -79,7 +79,7 @@ async def confirm_flaky_repair(
             break
         failing, is_complete = await _find_failing(run, runs, targets)
         if failing:
-            condition = run.condition
+            condition = run.kind
             break
         clean += is_complete
     if not failing and clean < MIN_CLEAN_SHARE * len(adverse_runs):
@@ -103,14 +103,14 @@ async def confirm_flaky_repair(
 
 
 async def _find_failing(
-    run: AdverseRun, runs: FlakyRuns, targets: set[str]
+    run: AdverseRun, runs: FlakyTestRunner, targets: set[str]
 ) -> tuple[dict[str, CheckOutcome], bool]:
-    """Return the outcomes of those flaky tests that do not pass in a run, and whether all of them came to an end.
+    """Return the outcomes of those flaky tests that do not pass in a run, and whether all of them finished.
 
     A test that a run did not reach before its time limit shows nothing.
     """
-    count = 2 if run.condition == "parallel" else 1
-    every_run = await asyncio.gather(*(runs.run_until(run.tests, run.conditions) for _ in range(count)))
+    count = 2 if run.kind == "parallel" else 1
+    every_run = await asyncio.gather(*(runs.run_until(run.tests, run.settings) for _ in range(count)))
     selected = targets.intersection(run.tests) if run.tests else targets
     failing: dict[str, CheckOutcome] = {}
     is_complete = True

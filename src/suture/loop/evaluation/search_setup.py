@@ -84,7 +84,7 @@ async def start_trial_pool(context: RunContext) -> None:
     pool = TrialPool(command, wall_s + tuning.POOL_GRACE_S, sources)
     context.prefetch.pool = pool
     capabilities = await context.sandbox.capabilities()
-    pool.start(run=capabilities.meets_level("namespace") and count_usable_cores() > 1)
+    pool.start(prefetch=capabilities.meets_level("namespace") and count_usable_cores() > 1)
 
 
 def start_baseline(suite: Suite, baseline: Verdict, context: RunContext) -> RerunFailures | None:
@@ -145,7 +145,7 @@ def editable_texts(suite: Suite) -> dict[str, str]:
 
 
 def limit_search(context: RunContext, baseline: Verdict | None) -> SearchLimits:
-    """Return what a search may use. The time to judge its repair twice and to certify it is kept.
+    """Return what a search may use. The time to judge its repair twice and to certify it is reserved.
 
     A search that finds nothing has nothing to certify. Without a model, it continues until there is just time
     for a verdict. Before a capable model, it has a few seconds for trials, unless a setting says how many; the

@@ -10,7 +10,7 @@ from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import FlakyTestsInvestigated, TriageFinished
 from suture.core.records import FLAKY_CAUSES
 from suture.judge import Suite
-from suture.judge.triage import diagnose_flaky_test, make_quarantine_patch, open_flaky_runs
+from suture.judge.triage import diagnose_flaky_test, make_flaky_test_runner, make_quarantine_patch
 from suture.judge.tuning import INVESTIGATION_SHARE, MAX_INVESTIGATED_TESTS, MAX_INVESTIGATION_S
 from suture.loop.context import RunContext
 from suture.loop.state import LoopState
@@ -41,7 +41,7 @@ async def _investigate(
     seconds = (
         MAX_INVESTIGATION_S if left_s is None else min(MAX_INVESTIGATION_S, INVESTIGATION_SHARE * left_s)
     )
-    runs = open_flaky_runs(suite, base, seconds)
+    runs = make_flaky_test_runner(suite, base, seconds)
     all_tests = [outcome.check_id for outcome in base.outcomes]
     diagnoses = [
         await diagnose_flaky_test(test, all_tests, runs, context.settings.repair.seed)

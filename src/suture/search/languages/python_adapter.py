@@ -58,10 +58,10 @@ def generate_python_changes(
     on_fault: FaultReporter | None = None,
     differences: Sequence[ValueDifference] = (),
 ) -> Iterator[Mutant]:
-    """Yield the single changes of a Python file, as `candidate_order` needs them; none of tests beside code."""
-    closed = find_test_lines(path, text)
-    open_lines = {line: score for line, score in lines.items() if line not in closed} if closed else lines
-    return generate_mutants(text, open_lines, on_fault=on_fault, differences=differences)
+    """Yield the mutants of a Python file, except on lines of tests in the same file."""
+    test_lines = find_test_lines(path, text)
+    code_lines = {line: score for line, score in lines.items() if line not in test_lines}
+    return generate_mutants(text, code_lines, on_fault=on_fault, differences=differences)
 
 
 class TrialPool:
@@ -86,15 +86,15 @@ class TrialPool:
         self._baseline: BaselineCandidates | None = None
         self.workers: tuple[TrialWorker, ...] = ()
 
-    def start(self, *, run: bool = False) -> None:
+    def start(self, *, prefetch: bool = False) -> None:
         """Start to collect the tests in one process, in the background.
 
         Args:
-            run: Whether the other process also runs all tests, beside the user's own run.
+            prefetch: Whether the other process also runs all tests, beside the user's own run.
         """
         self._first_worker = TrialWorker(self._command, {}, self._paths, self._wall_s)
         self._collecting = asyncio.create_task(self._collect(self._first_worker))
-        if run:
+        if prefetch:
             worker = TrialWorker(self._command, {}, self._paths, self._wall_s)
             self._prefetched = PrefetchedRun(worker, self._wall_s)
             self._prefetched.begin(self._collecting)
@@ -273,8 +273,9 @@ class TracedBaseline:
 
 
 def _open_session(project: FailingProject, limits: SearchLimits) -> TrialSession:
-    """Return pytest processes; for tests with services runs of the command, because a process would keep what a
-    candidate wrote to them.
+    """Return a session of pytest processes.
+
+    Tests that use services run by the command instead: a process would keep what a candidate wrote to a service.
     """
     if not project.command.has_services:
         return PythonSession(project, limits)

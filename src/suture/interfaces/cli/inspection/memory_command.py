@@ -155,7 +155,7 @@ def export_command(
     assignments: Assignments = None,
 ) -> None:
     """Write all active memories as JSON lines."""
-    from suture.core.safe_files import replace_file
+    from suture.core.safe_files import write_text_atomically
     from suture.storage.memory.memory_exchange import export_lines
 
     with _open_store(assignments) as (_, store):
@@ -163,7 +163,7 @@ def export_command(
     if file == DASH:
         print_raw("\n".join(lines))
     else:
-        replace_file(file, "".join(f"{line}\n" for line in lines))
+        write_text_atomically(file, "".join(f"{line}\n" for line in lines))
         print_note(f"{len(lines) - 1:,} memories written to {file}")
 
 

@@ -31,6 +31,11 @@ PACKAGE_RUNNER_OPTIONS = ("--yes", "-y", "--no-install", "--no", "--offline", "-
 EXECUTING_MANAGERS = ("pnpm", "yarn", "npm")
 
 
+ANY_CODE = re.compile(r".*")
+RUFF_CODES = re.compile(r"F\d+|E[237]\d\d|E401|W[26]\d\d")
+"""Matches the codes of flake8 that ruff knows by the same names."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Fix:
     """A way in which a tool repairs what it reports.
@@ -40,11 +45,13 @@ class Fix:
         subcommand: Subcommand that takes the place of the user's; empty to keep that.
         program: Another program that repairs what this tool reports; empty for the tool itself. It gets the reported
             codes and files in place of the user's arguments.
+        codes: Matches the codes that the other program can repair.
     """
 
     arguments: tuple[str, ...] = ()
     subcommand: str = ""
     program: str = ""
+    codes: re.Pattern[str] = ANY_CODE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,8 +89,6 @@ class DiagnosticTool:
     appends_arguments: bool = False
 
 
-RUFF_CODES = re.compile(r"F\d+|E[237]\d\d|E401|W[26]\d\d")
-"""Matches the codes of flake8 that ruff knows by the same names."""
 RUFF_FIX = ("--isolated", "--preview", "--no-cache", "--fix")
 
 
@@ -130,8 +135,8 @@ TOOLS: tuple[DiagnosticTool, ...] = (
         dropped_options=("--format=", "--color=", "-q", "--quiet", "-j=", "--jobs=", "--statistics", "--count"),
         excluding_options=("--exit-zero",),
         fixes=(
-            Fix(program="ruff", subcommand="check", arguments=RUFF_FIX),
-            Fix(program="ruff", subcommand="check", arguments=(*RUFF_FIX, "--unsafe-fixes")),
+            Fix(program="ruff", subcommand="check", arguments=RUFF_FIX, codes=RUFF_CODES),
+            Fix(program="ruff", subcommand="check", arguments=(*RUFF_FIX, "--unsafe-fixes"), codes=RUFF_CODES),
         ),
     ),
     DiagnosticTool(
@@ -251,15 +256,17 @@ class ToolCommand:
             reported: What the tool reports.
         """
         folder = find_working_folder((*self.prefix, *self.program)) or "."
-        known = [found for found in reported if RUFF_CODES.fullmatch(found.code) and found.file]
-        codes = ",".join(dict.fromkeys(found.code for found in known))
-        files = dict.fromkeys(posixpath.relpath(found.file, folder) for found in known)
+        found_in_files = [found for found in reported if found.file]
         commands: list[tuple[str, ...]] = []
         for fix in self.tool.fixes:
             subcommand = tuple(fix.subcommand.split()) or self._subcommand
             if not fix.program:
                 commands.append(self._make(subcommand, fix.arguments))
-            elif known:
+                continue
+            known = [found for found in found_in_files if fix.codes.fullmatch(found.code)]
+            if known:
+                codes = ",".join(dict.fromkeys(found.code for found in known))
+                files = dict.fromkeys(posixpath.relpath(found.file, folder) for found in known)
                 words = (fix.program, *subcommand, *fix.arguments, f"--select={codes}", "--", *files)
                 commands.append((*self.prefix, *words))
         return tuple(commands)
