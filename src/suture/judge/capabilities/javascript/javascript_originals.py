@@ -21,6 +21,7 @@ from suture.judge.capabilities.kept_state import is_called_at_once
 from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_field, get_text, walk
 from suture.mutation.tree_sitter.value_kinds import FUNCTIONS, has_grammar, parse_source_tree
 from suture.project.languages import detect_file_languages
+from suture.project.languages.node_resolution import SCRIPT_EXTENSIONS
 from suture.project.workspace import decode_text, is_test_file
 
 if TYPE_CHECKING:
@@ -47,7 +48,11 @@ def find_kept_originals(before: Mapping[str, bytes], after: Mapping[str, str]) -
         before: The task's files, path -> content.
         after: The changed files, path -> text.
     """
-    texts = {path: text for path, text in after.items() if _is_code(path)}
+    texts = {
+        path: text
+        for path, text in after.items()
+        if path.endswith(SCRIPT_EXTENSIONS) and not is_test_file(path)
+    }
     if not any(re.search(rf"\b{re.escape(name)}\b", text) for name in ORIGINALS for text in texts.values()):
         return
     tests = [decode_text(content) for path, content in before.items() if is_test_file(path)]
@@ -64,11 +69,6 @@ def find_kept_originals(before: Mapping[str, bytes], after: Mapping[str, str]) -
     for path, name, line in kept:
         if name in replaced and name in fewer:
             yield CapabilityUse(code="hides_effects", path=path, line=line, name=f"original of {name}")
-
-
-def _is_code(path: str) -> bool:
-    languages = detect_file_languages((path,))
-    return bool({"javascript", "typescript"}.intersection(languages)) and not is_test_file(path)
 
 
 def _is_replaced(name: str, test: str) -> bool:
