@@ -100,7 +100,7 @@ def _find_output(node: ast.Call, names: ModuleNames) -> str:
         numbers = [value for part in descriptors if type(value := names.fold(part)) is int]
         return next((f"{function}({number})" for number in numbers if number in OUTPUT_DESCRIPTORS), "")
     values = [node.func, *node.args, *(word.value for word in node.keywords)]
-    written = (names.resolve(value) for value in values)
+    written = (names.resolve(value) for value in values if isinstance(value, ast.Name | ast.Attribute))
     return next((name for name in written if ORIGINAL_OUTPUT.fullmatch(name)), "")
 
 
