@@ -15,6 +15,7 @@ from suture.core.records import CapabilityUse
 from suture.mutation.tree_sitter.syntax_tree import find_enclosing, get_text, walk
 from suture.mutation.tree_sitter.value_kinds import has_grammar, parse_source_tree
 from suture.project.languages import detect_file_languages
+from suture.project.languages.node_resolution import SCRIPT_EXTENSIONS
 from suture.project.workspace import decode_text, is_test_file
 
 if TYPE_CHECKING:
@@ -43,11 +44,9 @@ def find_text_methods(before: Mapping[str, bytes], after: Mapping[str, str]) -> 
     """
     for path, text in sorted(after.items()):
         language = next(iter(detect_file_languages((path,))), None)
-        if (
-            language not in ("go", "javascript", "typescript")
-            or not has_grammar(language)
-            or path not in before
-        ):
+        if not path.endswith((".go", *SCRIPT_EXTENSIONS)) or path not in before:
+            continue
+        if language is None or not has_grammar(language):
             continue
         old_text = decode_text(before[path])
         if is_test_file(path) or not any(_count(name, text) > _count(name, old_text) for name in RENDERERS):
