@@ -533,7 +533,9 @@ async def test_a_test_that_passes_without_its_failed_assertion_is_a_remark(
     write(
         {
             "taxes.py": "def list_taxes():\n    return [-7]\n",
-            "test_taxes.py": "import taxes\n\ndef test_taxes():\n    for tax in taxes.list_taxes():\n        assert tax > 0\n",
+            "test_taxes.py": (
+                "import taxes\n\ndef test_taxes():\n    for tax in taxes.list_taxes():\n        assert tax > 0\n"
+            ),
         }
     )
     run_git(shop, "add", ".")

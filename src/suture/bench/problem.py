@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Check, Task, TaskKind, content_hash, encode_record
 from suture.judge import extract_asserts, extract_examples
 

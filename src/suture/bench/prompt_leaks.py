@@ -10,12 +10,12 @@ import ast
 import json
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from suture.bench.datasets.evalplus import CASE
 from suture.bench.problem import Problem, Regime
-from suture.core.dataclass import dataclass
 from suture.core.ledger import RunFolder
 from suture.judge import extract_asserts, extract_examples
 from suture.judge.extraction.literal_calls import is_literal

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.problem import Regime
-from suture.core.dataclass import dataclass
 from suture.core.records import Origin, Outcome
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Check, CheckOutcome, Evidence, Provenance, Verdict
 
 COEFFICIENTS = (-0.42, 1.22, 1.2, 0.6)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Task, Verdict, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError

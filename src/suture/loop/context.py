@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from suture.agents.calling.budgeted_call import CallContext
 from suture.agents.prompting.prompt_files import PromptBook
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Budget, Ledger, RunFolder
 from suture.core.records import Check, Task, decode_record
 from suture.core.settings import Settings

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Event, Limits, RunFolder
 from suture.core.ledger.kinds import RepairChosen
 from suture.core.records import Task

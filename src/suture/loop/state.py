@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Reason, decode_record, encode_record
 from suture.loop.policy.attempts import Attempt
 

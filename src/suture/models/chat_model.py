@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from typing import Any, Literal, NoReturn, Protocol, runtime_checkable
 
-from suture.core.dataclass import dataclass
 from suture.errors import MissingAnswer, PrerequisiteError, SutureError
 
 FinishReason = Literal["stop", "length", "thinking", "refusal", "content_filter", "other"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.settings.schema import Settings
 from suture.errors import ModelAuthError, ModelError, ModelRequestRejected, UsageError
 from suture.models.chat_model import (

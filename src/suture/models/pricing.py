@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import parse_toml, read_text_file
 from suture.core.settings.schema import Settings
 from suture.errors import UsageError

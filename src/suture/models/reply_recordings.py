@@ -9,11 +9,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import normalise_text
 from suture.core.records import content_hash, decode_record
 from suture.core.safe_files import read_state_file, write_file_atomically

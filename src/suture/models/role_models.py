@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import SecretStr
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.settings.schema import ProfileSettings, Settings
 from suture.errors import PrerequisiteError, UsageError

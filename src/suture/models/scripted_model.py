@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, get_args
 
 from suture import errors
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_text_file
 from suture.errors import ModelError, UsageError
 from suture.models.chat_model import FinishReason, Message, Reply, Sampling

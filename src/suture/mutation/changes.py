@@ -18,10 +18,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from operator import attrgetter
 
-from suture.core.dataclass import dataclass
 from suture.mutation import tuning
 from suture.mutation.edits import Edit, Mutant, OperatorName, trim_edit
 from suture.mutation.tuning import (

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
-
-from suture.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

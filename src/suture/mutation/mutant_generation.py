@@ -7,12 +7,11 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.mutation import tuning
 from suture.mutation.changes import (
     REPEATABLE,

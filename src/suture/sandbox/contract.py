@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Literal, Protocol, get_args, runtime_checkable
 
-from suture.core.dataclass import dataclass
 from suture.core.settings.schema import IsolationLevel
 
 BOX = "/box"

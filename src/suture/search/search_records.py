@@ -6,9 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import BrokenOperator, SearchEnding, SuspectLine
 from suture.judge.trials.trial_records import Proposal, Spectrum, Trial
 from suture.mutation import Edit

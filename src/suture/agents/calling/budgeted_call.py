@@ -9,12 +9,11 @@ import asyncio
 from bisect import bisect
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NoReturn
 
 from suture.agents.prompting.prompt_files import PromptBook
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Budget, Event, Ledger, Reservation, RunFolder, current_position, select_events
 from suture.core.ledger.kinds import BudgetRefused, BudgetReserved, BudgetSettled, RunResumed
 from suture.core.settings import Settings

@@ -6,7 +6,7 @@ Each call is reserved in the budget before it is sent. Afterwards the ledger rec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from suture.agents.calling.budgeted_call import (
@@ -25,7 +25,6 @@ from suture.agents.tuning import (
     SMALL_REPLY_TOKENS,
     THINKING_RETRY_FACTOR,
 )
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Reservation, last_payload, select_events
 from suture.core.ledger.kinds import (
     ModelCalled,

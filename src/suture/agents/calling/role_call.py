@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -20,7 +20,6 @@ from suture.agents.calling.model_call import ModelQuestion, ask
 from suture.agents.prompting.fitting import PromptDraft, fit_prompt
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.tuning import MAX_ROLE_CALLS, MAX_ROLE_FAILURES
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Event, Ledger, select_events
 from suture.core.ledger.kinds import RoleDegraded
 from suture.errors import BudgetExceeded, MalformedReply, ModelAuthError, ModelError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from suture.agents.context.failure_causes import collect_deciding_facts, count_deciding_checks
 from suture.agents.context.file_selection import make_excerpt, select_named_files, select_suspicious_files
@@ -18,7 +18,6 @@ from suture.agents.tuning import (
     MAX_SAMPLE_LINES,
     MAX_WHOLE_FILE_CHARS,
 )
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.core.records import Candidate, Counterexample, Move, Strategy, Task, Verdict
 from suture.judge import Suite, find_protected_paths

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Language
 from suture.mutation import has_grammar
 from suture.mutation.tree_sitter.syntax_tree import get_field, walk

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome, CodeFrame, Counterexample, Task, Verdict
 from suture.judge.triage.environment_faults import find_environment_fault
 from suture.project.languages import is_source

@@ -6,7 +6,7 @@ The small models' briefs are built elsewhere (see `briefs`), because their wordi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from suture.agents.context.code_excerpts import (
     MAX_NAMED_UNITS,
@@ -37,7 +37,6 @@ from suture.agents.context.line_history import find_commits
 from suture.agents.context.project_rules import read_project_rules
 from suture.agents.context.python_test_source import TestSource, find_python_test
 from suture.agents.context.tree_test_source import find_tree_test
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import SearchFinished, SuspectLine
 from suture.core.records import CheckOutcome, Counterexample, Language, Task, Verdict
 from suture.errors import UsageError

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from suture.agents import tuning
 from suture.agents.conversation.agent_turn import AgentTurn
@@ -16,7 +17,6 @@ from suture.agents.conversation.tool_calls import ToolInputs
 from suture.agents.replies.edit_problems import EditFault
 from suture.agents.replies.text_edits import DiffHunk, apply_hunks
 from suture.agents.tools.react_loop import cut_middle
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate
 from suture.judge import find_protected_files
 from suture.project.workspace import decode_text, is_creatable, overlay_candidate

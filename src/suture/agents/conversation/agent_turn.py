@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from suture.agents.calling.budgeted_call import CallContext
@@ -10,7 +11,6 @@ from suture.agents.context.failure_causes import count_deciding_checks
 from suture.agents.context.failure_context import build_failure_context
 from suture.agents.conversation.task_briefing import TaskBriefing
 from suture.agents.conversation.tool_calls import render_text_tools
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Payload, current_position, find_run, select_events
 from suture.core.records import Candidate, Move, Verdict
 from suture.judge import Suite

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from suture.agents import tuning
@@ -11,7 +12,6 @@ from suture.agents.context.failure_context import render_new_facts
 from suture.agents.conversation.agent_turn import AgentTurn, Patch, make_patch
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.tuning import MAX_BRIEFED_OUTPUT_CHARS, MAX_LISTED_FACTS
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import AgentStepped
 from suture.core.ledger.kinds.agents import AgentEnding, AgentProblem
 from suture.core.records import Verdict, decode_record, encode_record

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from suture.agents.context.failure_causes import collect_deciding_facts
 from suture.agents.prompting.prompt_parts import describe_fact
 from suture.agents.roles.project_coder import render_project_rules
 from suture.agents.tuning import MAX_BRIEFED_OUTPUT_CHARS, MAX_LISTED_FACTS, MAX_LISTED_TESTS
-from suture.core.dataclass import dataclass
 from suture.core.records import Counterexample, Task, Verdict, encode_record
 from suture.project.workspace import DEFAULT_PROTECTED
 

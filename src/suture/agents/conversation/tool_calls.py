@@ -12,11 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from suture.agents.tuning import COMPACTED_SHARE, MAX_COMPACTED_CHARS, MAX_ECHOED_CHARS, RECENT_MESSAGES
-from suture.core.dataclass import dataclass
 from suture.models import Message, ToolCall, ToolDeclaration
 from suture.models.token_counting import estimate_tokens
 

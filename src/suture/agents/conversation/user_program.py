@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from suture.agents import tuning
@@ -12,7 +13,6 @@ from suture.agents.calling.budgeted_call import BudgetedCall, CallContext, find_
 from suture.agents.conversation.agent_turn import find_recorded_step
 from suture.agents.conversation.project_copy import run_in_project_copy, select_text_changes
 from suture.agents.conversation.task_briefing import TaskBriefing
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import ProposerRan
 from suture.core.records import Task
 from suture.core.safe_files import read_regular_file

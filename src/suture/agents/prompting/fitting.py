@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from string import Template
 
 from suture.agents.prompting.prompt_files import Prompt, ShrinkRule
-from suture.core.dataclass import dataclass
 from suture.errors import ContextTooLong
 from suture.models import Message, prompt_token_upper_bound
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from suture.agents.tuning import MAX_PROMPT_FILE_BYTES
-from suture.core.dataclass import dataclass
 from suture.core.records import content_hash
 from suture.core.safe_files import read_text_file
 from suture.errors import UsageError

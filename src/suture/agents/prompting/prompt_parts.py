@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from suture.agents.prompting.fitting import PromptPart
 from suture.agents.tuning import MAX_FACT_CHARS, MAX_LINE_CHARS
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample
 from suture.core.text_excerpts import shorten_pair

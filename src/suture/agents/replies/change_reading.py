@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from suture.agents.replies.code_merging import (
     PYTHON_ENDINGS,
@@ -27,7 +27,6 @@ from suture.agents.replies.reply_scanning import find_unfenced_code, scan_reply
 from suture.agents.replies.text_edits import ELISION, apply_hunks, are_applied
 from suture.agents.replies.tree_definitions import has_tree_grammar
 from suture.agents.tuning import MAX_SIMILAR_PATHS
-from suture.core.dataclass import dataclass
 from suture.errors import MalformedReply
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.module_definitions import preserves_definitions

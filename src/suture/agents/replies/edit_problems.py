@@ -6,10 +6,10 @@ The logic compares codes only. The sentences are for the model, and name what to
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from suture.agents.tuning import MAX_QUOTED_CHARS
-from suture.core.dataclass import dataclass
 
 ProblemCode = Literal[
     "text_not_found",

@@ -6,13 +6,12 @@ import ast
 import bisect
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from suture.agents.replies.edit_problems import ProblemCode
 from suture.agents.replies.text_edits import DiffHunk
 from suture.agents.tuning import MAX_CLOSING_FENCES
-from suture.core.dataclass import dataclass
 from suture.project.python_source.parsing import parse_module, require_few_blocks
 from suture.project.python_source.statement_edits import is_valid_python, remove_statements
 from suture.project.tuning import MAX_FILE_NAME_LINE_CHARS

@@ -10,14 +10,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from statistics import mean
 from typing import Literal
 
 from suture.agents import tuning
 from suture.agents.replies.fenced_blocks import fenced_blocks
-from suture.core.dataclass import dataclass
 from suture.core.records import Check, Provenance
 from suture.errors import MalformedReply
 from suture.judge.extraction.doctest_examples import deduplicate_checks, make_check

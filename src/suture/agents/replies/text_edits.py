@@ -11,11 +11,10 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from suture.agents.replies.edit_problems import EditFault, NumberedLine, ProblemCode
 from suture.agents.tuning import MAX_COMPARED_LINES, MAX_NEAREST_LINES
-from suture.core.dataclass import dataclass
 
 COMMENT = r"(?:#|//|--|/\*|<!--|;|%|\{/\*)"
 LEFT_OUT = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from suture.agents.replies.edit_problems import EditFault
 from suture.agents.replies.text_edits import ELISION
-from suture.core.dataclass import dataclass
 from suture.mutation.tree_sitter.syntax_tree import get_text
 from suture.project.languages import LANGUAGES, LanguageFacts
 from suture.project.languages.reports import parse_tree

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from suture.agents.prompting.fitting import FittedPrompt, PromptDraft, PromptPart
@@ -32,7 +32,6 @@ from suture.agents.prompting.prompt_parts import (
     suspects_part,
 )
 from suture.agents.tuning import LONG_CODE_CHARS, MAX_SUSPECTS
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import PartialRepair
 from suture.core.records import Counterexample, Language, Strategy
 from suture.project.languages import LANGUAGES

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from suture.agents.prompting.fitting import Prefill, PromptDraft, PromptPart
 from suture.agents.prompting.prefill import FENCE_END
@@ -24,7 +25,6 @@ from suture.agents.replies.repaired_files import read_edited_files
 from suture.agents.replies.written_files import fence_label
 from suture.agents.roles.coder import RepairBrief
 from suture.agents.tuning import MAX_PROJECT_FILE_CHARS, MAX_PROJECT_FILES
-from suture.core.dataclass import dataclass
 from suture.core.records import ProjectKind, Task
 from suture.errors import MalformedReply
 from suture.models import Reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
@@ -12,7 +13,6 @@ from suture.agents.prompting.prompt_parts import files_part, render_optional_tas
 from suture.agents.tuning import (
     MAX_CHOICE_EXPLANATION_CHARS,
 )
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import ComparedCall
 from suture.core.records import Language
 from suture.errors import MalformedReply

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from pydantic import BaseModel, Field
 
@@ -27,7 +27,6 @@ from suture.agents.prompting.prompt_parts import (
 from suture.agents.replies.fenced_blocks import fenced_blocks
 from suture.agents.replies.generated_checks import GeneratedChecks, checks_from_reply
 from suture.agents.tuning import MAX_REPRODUCER_CHARS, MAX_TEST_FILE_CHARS
-from suture.core.dataclass import dataclass
 from suture.core.records import Language, Provenance, Task
 from suture.errors import MalformedReply
 from suture.judge.extraction.doctest_examples import RAISED_BY_HELPER

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Event, RunFolder, last_payload
 from suture.core.ledger.kinds import (
     ApplyStarted,

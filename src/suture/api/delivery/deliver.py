@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
 from suture.api.delivery.transactions import project_change
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Ledger, RunFolder, first_payload
 from suture.core.ledger.kinds import (
     ApplyStarted,

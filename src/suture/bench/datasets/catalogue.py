@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from suture.bench.datasets.evalplus import adapt_humaneval_plus, adapt_mbpp_plus
@@ -20,7 +20,6 @@ from suture.bench.datasets.record_sources import (
 )
 from suture.bench.problem import Problem, ProblemFactory
 from suture.bench.suites import adapt_suture, adapt_suture_heal, load_suite_tasks
-from suture.core.dataclass import dataclass
 from suture.core.plugins import load_plugin
 from suture.errors import UsageError
 

@@ -15,11 +15,11 @@ import json
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from suture.bench.problem import Problem, ProblemFactory
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.errors import PrerequisiteError, UsageError
 from suture.project.python_source.parsing import parse_module

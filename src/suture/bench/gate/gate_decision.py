@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +16,6 @@ from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark import run_benchmark
 from suture.bench.running.benchmark_plan import BenchmarkPlan, ProgressListener, extend_plan
-from suture.core.dataclass import dataclass
 from suture.core.records import decode_record, encode_record
 from suture.core.settings import Settings
 from suture.errors import StorageError, UsageError

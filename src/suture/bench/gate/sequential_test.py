@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.errors import UsageError
 
 Standing = Literal["passed", "failed", "undecided"]

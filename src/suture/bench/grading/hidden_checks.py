@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from suture.bench.problem import MODULE, Problem, Regime, build_task
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome, Evidence
 from suture.core.settings import SandboxSettings
 from suture.errors import SandboxError

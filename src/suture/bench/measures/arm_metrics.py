@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import mean
 
 from suture.bench.grading.hidden_checks import GradeStatus
 from suture.bench.measures.paired_statistics import Interval, bootstrap_difference, exact_interval, pass_at_k
 from suture.bench.rows import BenchmarkRow, CandidateStep
-from suture.core.dataclass import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from statistics import mean
-
-from suture.core.dataclass import dataclass
 
 RESAMPLES = 2000
 """Resamples of a bootstrap. Chosen by judgement; not measured."""

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from suture.bench.measures.arm_metrics import claims_success
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.bench_folder import BenchFolder
 from suture.bench.running.benchmark_plan import BenchmarkPlan
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.ledger import RunFolder, read_ledger
 from suture.core.records import content_hash, encode_record

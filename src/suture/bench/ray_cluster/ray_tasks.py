@@ -14,6 +14,7 @@ import tarfile
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -21,7 +22,6 @@ from typing import Any
 from suture.bench.replies.reply_pool import PooledModel, RecordedReply, ReplyPool, read_draws
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.evaluation import ABORTING_ERRORS, EvaluationJob, evaluate
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.settings import Settings, load_settings
 from suture.core.settings.setting_changes import encode_settings, restore_settings

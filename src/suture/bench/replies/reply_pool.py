@@ -8,13 +8,12 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from suture.bench.problem import Problem
-from suture.core.dataclass import dataclass
 from suture.core.ledger import normalise_text
 from suture.core.records import content_hash, decode_record, encode_record
 from suture.core.safe_files import write_file_atomically

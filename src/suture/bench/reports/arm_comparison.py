@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from suture.bench.measures.arm_metrics import scores_by_task
@@ -17,7 +17,6 @@ from suture.bench.measures.paired_statistics import (
 )
 from suture.bench.problem import REGIMES, Regime
 from suture.bench.rows import BenchmarkRow
-from suture.core.dataclass import dataclass
 from suture.errors import UsageError
 
 ALPHA = 0.05

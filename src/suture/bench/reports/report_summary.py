@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from suture.bench.measures.arm_metrics import ArmMetrics, Ratio, SolvedShare, compute_arm_metrics
 from suture.bench.problem import Regime
@@ -16,7 +17,6 @@ from suture.bench.reports.arm_comparison import (
     sort_arms,
 )
 from suture.bench.rows import BenchmarkRow
-from suture.core.dataclass import dataclass
 
 REGIME_TEXTS: dict[Regime, str] = {
     "visible": "the loop saw the visible checks only",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from suture.bench.measures.arm_metrics import ArmMetrics, Calibration, GeneratedTests, Ratio, SolvedShare
 from suture.bench.measures.paired_statistics import Interval
 from suture.bench.reports.arm_comparison import ArmComparison
 from suture.bench.reports.report_summary import CapComparison, ReportSection
-from suture.core.dataclass import dataclass
 
 NO_VALUE = "-"
 """Shown for a missing number."""

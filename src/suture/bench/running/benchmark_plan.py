@@ -8,14 +8,13 @@ import platform
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Literal
 
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem, Regime
 from suture.bench.rows import BenchmarkRow, RowKey
-from suture.core.dataclass import dataclass
 from suture.core.processors import count_usable_cores
 from suture.errors import UsageError
 from suture.models.llama_server.thread_calibration import cpu_name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from suture.api import WriteOptions, solve
@@ -16,7 +16,6 @@ from suture.bench.running.candidate_steps import (
     read_steps,
     sum_run_totals,
 )
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Event, RunFolder, read_ledger, select_events
 from suture.core.ledger.kinds import MoveFailed
 from suture.core.records import Result, render_reason

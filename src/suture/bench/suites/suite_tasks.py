@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 
 from suture.bench.problem import MODULE, Problem, ProblemFactory
-from suture.core.dataclass import dataclass
 from suture.judge import extract_examples
 
 

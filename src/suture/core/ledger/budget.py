@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from suture.core.clock import Clock
-from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Event
 from suture.core.ledger.kinds import (
     BudgetReserved,

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Event
 from suture.core.ledger.kinds import (
     BudgetRefused,

@@ -12,13 +12,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import Field, field, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
 from math import isfinite
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from suture.core.codec import WrongTypeError, decode_record, encode_record
-from suture.core.dataclass import dataclass
 from suture.core.tuning import MAX_BUDGET_NUMBER, MAX_EVENT_TIME_S, MAX_SUMMARY_CHARS
 
 POSITION = ("step", "branch", "part")

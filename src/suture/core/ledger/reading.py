@@ -12,10 +12,10 @@ import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Event, PayloadT, decode_event, first_payload
 from suture.core.ledger.kinds import RunFailed, RunFinished, RunPaused
 from suture.core.safe_files import open_regular_file

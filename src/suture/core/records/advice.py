@@ -5,9 +5,9 @@ They inform the run. Only checks decide.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records.result import Strategy
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from suture.core.dataclass import dataclass
 
 CapabilityCode = Literal[
     "imports_test_machinery",

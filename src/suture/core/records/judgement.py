@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records.task import CheckStatus, Evidence, UnmeasuredReason
 
 JudgementOutcome = Literal["accepted", "accepted_with_remarks", "rejected", "not_comparable"]

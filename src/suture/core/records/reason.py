@@ -5,10 +5,8 @@ A reason is a code with data. `render_reason` is the only function that turns it
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
-
-from suture.core.dataclass import dataclass
 
 ReasonCode = Literal[
     # Why a move is made.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from html import escape
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records.capability import CapabilityUse
 from suture.core.records.judgement import Judgement
 from suture.core.records.reason import Reason, render_reason

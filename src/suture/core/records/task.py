@@ -10,11 +10,10 @@ import hashlib
 import json
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records.task_service import TaskService
 
 TaskKind = Literal["write", "heal"]

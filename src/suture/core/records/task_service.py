@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-from suture.core.dataclass import dataclass
 
 KNOWN_SERVICES = {"postgresql": 5432, "redis": 6379}
 """Service that Suture can start on its own -> the port on which it listens by default."""

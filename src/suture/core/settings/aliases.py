@@ -9,8 +9,8 @@ ignoring it would change what the user asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.errors import UsageError
 
 PROVIDERS = ("anthropic", "huggingface", "local", "ollama", "openai", "qwen", "scripted")

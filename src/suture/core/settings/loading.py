@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from suture.core.dataclass import dataclass
 from suture.core.settings.aliases import provider_of, read_aliases
 from suture.core.settings.rendering import (
     describe_invalid_value,

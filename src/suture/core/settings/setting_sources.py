@@ -9,9 +9,9 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import parse_toml, read_regular_file
 from suture.core.settings.aliases import is_alias
 from suture.core.settings.rendering import setting_fields, setting_groups

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.errors import UsageError
 from suture.interfaces.ci.ci_pipeline import GITHUB_API_URL, Pipeline
 from suture.interfaces.ci.tuning import MAX_COMMITS

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
 from suture.interfaces.ci.tuning import MAX_BRANCH_CHARS, MAX_EVENT_BYTES

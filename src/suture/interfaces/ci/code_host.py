@@ -6,9 +6,9 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from suture.core.dataclass import dataclass
 from suture.core.records import content_hash
 from suture.errors import CodeHostError, PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_pipeline import Pipeline

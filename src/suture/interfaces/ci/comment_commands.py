@@ -10,10 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.errors import CodeHostError, PrerequisiteError
 from suture.interfaces.ci.ci_checkout import HEAL_TRAILER
 from suture.interfaces.ci.ci_pipeline import (

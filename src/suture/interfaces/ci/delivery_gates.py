@@ -6,9 +6,9 @@ A gate that is not met refuses the heal with one of the codes in `RefusalReason`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CapabilityUse, Evidence
 from suture.core.settings import Settings
 from suture.interfaces.ci.ci_checkout import Checkout

@@ -6,12 +6,12 @@ import base64
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import SecretStr
 
-from suture.core.dataclass import dataclass
 from suture.errors import CodeHostError, PrerequisiteError, UsageError
 from suture.interfaces.ci.ci_pipeline import Pipeline
 from suture.interfaces.ci.code_host import (

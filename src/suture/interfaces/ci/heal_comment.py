@@ -6,9 +6,8 @@ There is one such comment on a pull request. Later heals and the commands of peo
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Literal
-
-from suture.core.dataclass import dataclass
 
 HealState = Literal["open", "applied", "rejected"]
 """What became of a heal that a comment offers."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Evidence, Outcome, Verdict, encode_record
 from suture.errors import StorageError
 from suture.interfaces.ci.delivery_gates import REFUSAL_TEXTS, Refusal

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Task
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, UsageError

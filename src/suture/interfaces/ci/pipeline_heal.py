@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from suture.api import heal
 from suture.api.options import HealOptions
-from suture.core.dataclass import dataclass
 from suture.core.ledger import find_run
 from suture.core.records import Candidate, Task, Verdict, render_reason
 from suture.core.settings import Settings

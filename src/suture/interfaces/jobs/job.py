@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.errors import Cancelled, StorageError, SutureError, describe_fault
 
 RUN_ID = r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}"

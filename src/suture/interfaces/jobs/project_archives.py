@@ -20,10 +20,10 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.errors import StorageError, UsageError
 

@@ -8,7 +8,7 @@ through the client, sealed by the SDK. A waiting run is parked on disk, so both 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from mcp.server.elicitation import render_elicitation_schema
@@ -24,7 +24,6 @@ from mcp_types import (
 from pydantic import BaseModel, Field
 
 from suture.api import Review
-from suture.core.dataclass import dataclass
 from suture.interfaces.mcp.server_context import folder_from_uri
 from suture.interfaces.narrative.review_text import review_as_text
 

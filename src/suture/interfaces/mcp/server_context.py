@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -12,7 +13,6 @@ import anyio
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Event, RunFolder
 from suture.core.settings import Settings
 from suture.core.temporary_folders import temporary_folder

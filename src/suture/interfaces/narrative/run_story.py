@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import (
     Event,
     GroupSpendTracker,

@@ -7,9 +7,9 @@ import builtins
 import inspect
 import symtable
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import ModuleType
 
-from suture.core.dataclass import dataclass
 from suture.errors import UsageError
 
 CODE_FILE, TESTS_FILE, EARLIER_FILE = "cell.py", "test_cell.py", "earlier_cells.py"

@@ -6,14 +6,13 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from watchfiles import awatch
 
 from suture.api.interruption import run_in_daemon_thread
-from suture.core.dataclass import dataclass
 from suture.errors import Cancelled, SutureError, UsageError
 from suture.project.workspace import take_snapshot
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CapabilityCode
 
 TEST_FILE_NAME = re.compile(

@@ -12,11 +12,10 @@ import os
 import platform
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import distributions
 from typing import Any, TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.core.records import (
     CapabilityUse,
     CheckStatus,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
 from suture.core.records.unmeasured_text import render_unmeasured
 from suture.core.settings import Settings

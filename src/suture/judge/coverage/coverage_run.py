@@ -8,10 +8,9 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import resources
 
-from suture.core.dataclass import dataclass
 from suture.core.records import UnmeasuredReason, Verdict
 from suture.judge import Suite
 from suture.judge.coverage.reached_functions import Place

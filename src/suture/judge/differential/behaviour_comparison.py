@@ -11,9 +11,9 @@ import asyncio
 import builtins
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Check, Task
 from suture.judge.differential.input_generation import edge_inputs, is_literal, mutate_inputs, read_arguments
 from suture.judge.extraction.prose_examples import extract_examples

@@ -12,10 +12,9 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Task
 from suture.judge.differential.behaviour_comparison import (
     iter_literal_calls,

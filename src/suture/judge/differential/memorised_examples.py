@@ -6,8 +6,8 @@ import asyncio
 import math
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, UnmeasuredReason
 from suture.judge.differential.example_calls import RecordedExamples
 from suture.judge.differential.near_examples import compare_near_examples

@@ -12,11 +12,10 @@ import asyncio
 import random
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate
 from suture.judge.differential.call_dependence import depends_on_calls, plan_repeated_calls
 from suture.judge.differential.driver_versions import find_driven_language, open_driver_versions

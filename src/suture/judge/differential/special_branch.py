@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from suture.core.dataclass import dataclass
+from dataclasses import dataclass
+
 from suture.mutation.edits import Edit, apply_edits
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Check, Provenance
 from suture.judge.extraction.doctest_examples import deduplicate_checks, make_check
 from suture.judge.tuning import (

@@ -11,10 +11,9 @@ import keyword
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Check, Provenance, content_hash
 from suture.errors import UsageError
 from suture.judge.extraction.literal_calls import find_call, is_literal

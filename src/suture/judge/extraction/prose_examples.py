@@ -10,10 +10,10 @@ import ast
 import builtins
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Check
 from suture.judge.extraction.doctest_examples import (
     RAISED_BY_HELPER,

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
-from suture.core.dataclass import dataclass
 from suture.judge.extraction.literal_calls import (
     VALUE_END_RE,
     WORD_LITERALS,

@@ -9,10 +9,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from suture.core.dataclass import dataclass
 from suture.judge.tuning import MAX_NAME_CHARS
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.workspace import changed_ranges, decode_text

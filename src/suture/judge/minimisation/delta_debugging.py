@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.judge.minimisation.change_parts import (
     ChangedLines,
     ChangePart,

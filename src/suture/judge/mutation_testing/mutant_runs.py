@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Language, UnmeasuredReason, Verdict, content_hash
 from suture.judge import Suite, check_candidate
 from suture.judge.coverage.coverage_run import (

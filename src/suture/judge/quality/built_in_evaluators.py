@@ -11,11 +11,11 @@ import json
 import tokenize
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.records import UnmeasuredReason
 from suture.core.records.unmeasured_text import render_unmeasured

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from suture.core.dataclass import dataclass
 from suture.judge import Suite
 from suture.project.languages import Interpreter
 

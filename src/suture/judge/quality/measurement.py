@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.errors import SandboxError, UsageError
 from suture.judge.quality.built_in_evaluators import (
     Complexity,

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from posixpath import basename, normpath
 
-from suture.core.dataclass import dataclass
 from suture.judge.runners.pytest_report import PytestReport
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, pairwise
 from pathlib import PurePosixPath
 from posixpath import basename, dirname, join, normpath, relpath
 from typing import NoReturn
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome, Task, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError

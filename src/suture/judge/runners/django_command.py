@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome
 from suture.judge.failures import make_inconsistent_ending
 from suture.judge.runners.command_line import CommandLine

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.project.python_source.parsing import PARSE_FAULTS
 
 EXPLANATION = re.compile(r"^assert ", re.MULTILINE)

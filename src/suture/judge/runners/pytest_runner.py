@@ -14,14 +14,13 @@ import sys
 from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
 from importlib.util import MAGIC_NUMBER, source_hash
 from itertools import chain, pairwise
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.judge.runners.command_line import CommandLine
 from suture.judge.runners.pytest_report import PytestReport, list_failed_asserts, read_report
 from suture.judge.runners.recorded_runs import BaseRunRecord

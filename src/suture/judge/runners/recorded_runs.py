@@ -10,10 +10,10 @@ import json
 import time
 import zlib
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.errors import StorageError
 from suture.judge.tuning import MAX_ALL_RECORDED_RUNS_BYTES, MAX_RECORDED_RUN_AGE_S, MAX_RECORDED_RUN_BYTES

@@ -11,11 +11,10 @@ import json
 import re
 import secrets
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import resources
 
-from suture.core.dataclass import dataclass
 from suture.core.records import (
     CheckOutcome,
     CheckStatus,

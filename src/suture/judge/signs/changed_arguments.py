@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suture.core.dataclass import dataclass
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, function_name, get_field, is_same_node, walk
 from suture.mutation.tree_sitter.value_kinds import ARGUMENTS, FUNCTIONS, MEMBERS, SCOPES, SUBSCRIPTS
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suture.core.dataclass import dataclass
 from suture.judge.signs.changed_arguments import ArgumentSearch, name_function
 from suture.judge.signs.handled_failures import RECOVER, ignores_failure, leaves_handler, loses_panic
 from suture.mutation.tree_sitter.syntax_tree import SyntaxTree, get_field, is_same_node, walk

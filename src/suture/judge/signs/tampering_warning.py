@@ -5,10 +5,8 @@ A sign is a warning and not a proof: an honest change can show it too.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
-
-from suture.core.dataclass import dataclass
 
 TamperingCode = Literal[
     "compares_with_test_literals",

@@ -7,10 +7,10 @@ import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Language
 from suture.judge.signs import MIN_ADDED_TEST_LITERALS, TamperingCode, TamperingWarning
 from suture.judge.signs.changed_arguments import ArgumentSearch, ChangedArguments, find_newly_changed

@@ -18,11 +18,10 @@ import re
 import secrets
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome, CheckStatus, Counterexample, Provenance, Task, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.judge.failures import decode_output, make_ending_failure

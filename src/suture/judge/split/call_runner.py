@@ -28,9 +28,9 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Check, Task
 from suture.core.settings import SandboxSettings
 from suture.errors import PrerequisiteError

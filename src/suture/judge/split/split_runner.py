@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckStatus, FailureCode
 from suture.core.settings import SandboxSettings
 from suture.judge.extraction.program_plans import ProgramPlan, get_module_name

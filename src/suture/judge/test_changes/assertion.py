@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Literal
 
-from suture.core.dataclass import dataclass
 from suture.mutation.tree_sitter.syntax_tree import get_field, get_text
 
 if TYPE_CHECKING:

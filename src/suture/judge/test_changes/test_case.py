@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.judge.test_changes.assertion import (
     Assertion,
     TestChange,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from suture.core.dataclass import dataclass
 from suture.core.settings import SandboxSettings
 from suture.judge.extraction.program_plans import get_module_name
 from suture.judge.sandbox_programs import (

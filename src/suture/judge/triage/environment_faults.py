@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from posixpath import basename, isabs, normpath, splitext
 
-from suture.core.dataclass import dataclass
 from suture.core.records import ExclusionReason, Language
 from suture.judge.sandbox_programs import PRIVATE_FOLDER
 from suture.judge.triage.service_advice import advise_on_services, find_named_services

@@ -6,12 +6,11 @@ import json
 import random
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome
 from suture.core.records.flakiness import FlakyDiagnosis, TestCondition
 from suture.judge.runners.pytest_runner import RunAddition

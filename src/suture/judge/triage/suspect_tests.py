@@ -7,10 +7,10 @@ import doctest
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from posixpath import basename
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome
 from suture.judge.suite import Suite
 from suture.judge.triage.order_dependence import FunctionNode

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import NonCodeFailure
 from suture.core.records import CheckOutcome, FaultCause, Verdict
 from suture.judge.suite import Suite

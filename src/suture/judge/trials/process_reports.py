@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.core.records import decode_record
 from suture.judge.trials.trial_records import TestOutcome
 

@@ -7,9 +7,9 @@ first tests should each fail in another way. A few of them are enough to see tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome, Language
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.process_reports import TestReport, unpack_lines

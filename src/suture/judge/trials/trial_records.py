@@ -6,10 +6,9 @@ Trials only order and filter candidates. They never decide a verdict.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import TrialDisagreement
 from suture.mutation.edits import Edit
 

@@ -12,11 +12,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import mean
 from types import MappingProxyType
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Check, CheckOutcome, CheckStatus, Task, Verdict
 from suture.judge.extraction.prose_examples import extract_examples
 from suture.judge.suite import Suite

@@ -9,10 +9,9 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Check, Provenance
 from suture.judge.extraction.doctest_examples import deduplicate_checks
 from suture.project.python_source.parsing import parse_module

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from importlib.metadata import version
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import select_events
 from suture.core.ledger.kinds import CertificateWritten, ModelCalled
 from suture.core.records import Candidate, CapabilityUse, FailingGeneratedTest, Verdict, content_hash

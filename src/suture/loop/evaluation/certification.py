@@ -8,11 +8,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from suture.agents.context.failure_causes import count_deciding_checks
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, FailingGeneratedTest, Verdict
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import (
     CandidateProposed,

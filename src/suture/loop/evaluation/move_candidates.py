@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Move, Verdict
 from suture.errors import MalformedReply
 from suture.judge import Suite, find_protected_files

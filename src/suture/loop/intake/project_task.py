@@ -11,9 +11,9 @@ import posixpath
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Language, Project, ProjectKind, Task
 from suture.errors import UsageError
 from suture.judge import extract_asserts, extract_examples

@@ -7,10 +7,10 @@ import importlib.util
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from posixpath import basename
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError, describe_fault
 from suture.loop.tuning import (

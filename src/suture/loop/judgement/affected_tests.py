@@ -9,9 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Verdict
 from suture.judge import Suite
 from suture.judge.coverage.reached_functions import Place, TestReach

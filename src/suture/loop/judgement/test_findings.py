@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Verdict
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, FindingSeverity
 from suture.judge.test_changes import TestChange, TestFileChanges, compare_tests

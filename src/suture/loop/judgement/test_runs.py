@@ -9,10 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Candidate, Task, Verdict
 from suture.core.records.judgement import ComparedTests, JudgedScope, JudgeStep, ScopeKind
 from suture.core.settings import SandboxSettings

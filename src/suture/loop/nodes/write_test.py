@@ -7,7 +7,7 @@ before the person has accepted it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,7 +18,6 @@ from langgraph.types import interrupt
 from suture.agents.calling.role_call import RoleCall
 from suture.agents.context.file_selection import select_named_files
 from suture.agents.roles.testers import draft_reproducer_prompt, test_from_reply
-from suture.core.dataclass import dataclass
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import ReviewAsked, TestAccepted, TestsWritten
 from suture.core.records import Candidate, CheckOutcome, Reason, content_hash, decode_record, encode_record

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.records import (
     Counterexample,
     FaultCause,

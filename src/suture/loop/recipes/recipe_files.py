@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from suture.agents.roles.coder import RepairBrief
-from suture.core.dataclass import dataclass
 from suture.core.plugins import load_plugin, plugin_names
 from suture.core.records import Check, Task
 from suture.core.safe_files import parse_toml, read_text_file

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from suture import errors
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Divergence, Event, RunFolder, find_final_event, first_payload, read_ledger
 from suture.core.ledger.kinds import RunFailed, RunFinished, RunStarted
 from suture.core.records import Result, Task, encode_record

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import (
     Event,
     RunFolder,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from suture.agents.calling.budgeted_call import BudgetedCall, find_prior_decision, reserve
@@ -13,7 +13,6 @@ from suture.agents.calling.role_call import RoleCall
 from suture.agents.roles.advisers import PlanReply, draft_plan_prompt
 from suture.agents.roles.project_coder import render_project_rules
 from suture.agents.roles.subtask_coder import InMemoryFiles, SubtaskBrief, merge_subtask_files, write_subtask
-from suture.core.dataclass import dataclass
 from suture.core.ledger import in_branch_part
 from suture.core.ledger.kinds import PlanMade, SubtaskStepped, ToolStep
 from suture.core.records import Move, Plan, Task, encode_record

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from suture.agents.context.file_selection import make_excerpt
@@ -21,7 +21,6 @@ from suture.agents.roles.repair_chooser import (
     find_test_source,
     read_choice,
 )
-from suture.core.dataclass import dataclass
 from suture.core.ledger import first_payload, select_events
 from suture.core.ledger.kinds import (
     CandidateProposed,

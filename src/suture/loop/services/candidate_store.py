@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Ledger, RunFolder, select_events
 from suture.core.ledger.kinds import CandidateProposed, RepairChosen
 from suture.core.records import Candidate, Verdict

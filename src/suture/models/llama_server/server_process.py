@@ -14,12 +14,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.errors import ModelError, PrerequisiteError
 from suture.models.tuning import (

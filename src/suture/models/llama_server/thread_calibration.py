@@ -11,12 +11,11 @@ import json
 import os
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.processors import count_usable_cores
 from suture.core.records import decode_record
 from suture.core.safe_files import write_file_atomically

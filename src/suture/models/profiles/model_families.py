@@ -7,8 +7,7 @@ that it refuses as too long is shortened and sent again.
 from __future__ import annotations
 
 import re
-
-from suture.core.dataclass import dataclass
+from dataclasses import dataclass
 
 MIN_CAPABLE_BILLIONS = 20.0
 """Parameters in billions from which a model holds a conversation. Chosen by judgement; not measured."""

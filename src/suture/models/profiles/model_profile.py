@@ -9,12 +9,11 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.settings.schema import ProfileSettings, Settings
 from suture.models.chat_model import NO_MODEL
 from suture.models.profiles.model_families import MIN_CAPABLE_BILLIONS, find_family, size_in_name

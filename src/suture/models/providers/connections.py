@@ -9,11 +9,10 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
-from suture.core.dataclass import dataclass
 from suture.models.providers.http_guard import guarded_client_options
 
 if TYPE_CHECKING:

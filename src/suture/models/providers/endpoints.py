@@ -14,10 +14,10 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from suture.core.dataclass import dataclass
 from suture.core.settings.schema import Settings
 from suture.errors import ModelError, ModelRateLimited
 from suture.models.profiles import find_profile

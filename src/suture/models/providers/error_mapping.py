@@ -6,9 +6,9 @@ import math
 import re
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
-from suture.core.dataclass import dataclass
 from suture.errors import ModelError, ModelNotFound, ModelRateLimited
 from suture.models.providers.connections import mask_credentials
 from suture.models.providers.error_classification import (

@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.errors import (
     ContextTooLong,
     ModelAuthError,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from suture.core.dataclass import dataclass
 from suture.models.chat_model import Message, RequestParameter, Sampling
 from suture.models.profiles import ModelProfile
 from suture.models.providers.connections import Connection

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.plugins import load_plugin, plugin_names
 from suture.core.settings.schema import Settings

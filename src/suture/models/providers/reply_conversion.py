@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from suture.core.dataclass import dataclass
 from suture.models.chat_model import FinishReason, Message, Reply, Sampling, ToolCall
 from suture.models.providers.http_guard import ResponseRefused
 from suture.models.thinking import separate_thinking

@@ -9,11 +9,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.settings.schema import Settings
 from suture.errors import ContextTooLong, ModelError, ModelTimeout, PrerequisiteError

@@ -6,12 +6,11 @@ Each call is charged to the caller's budget.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from suture.core.dataclass import dataclass
 from suture.errors import MalformedReply
 from suture.models.chat_model import Message, Reply, Sampling
 from suture.models.structured_output.reply_parsing import UnreadableReply, parse_reply

@@ -6,11 +6,11 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from suture.core.dataclass import dataclass
 from suture.models.structured_output.lenient_json import find_labelled_fields, find_objects, normalise_name
 from suture.models.structured_output.reply_schemas import resolve_reference, strict_schema
 

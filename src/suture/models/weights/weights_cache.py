@@ -9,9 +9,9 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.file_locks import lock_file
 from suture.core.safe_files import write_file_atomically
 from suture.errors import PrerequisiteError, StorageError, UsageError

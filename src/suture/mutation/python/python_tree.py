@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.mutation.changes import Change, ValueDifference, shorten
 from suture.mutation.edits import Edit, OperatorName
 from suture.mutation.python.scope_names import ScopeNames, collect_scope_names

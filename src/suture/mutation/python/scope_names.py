@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.mutation.tuning import MAX_FIRST_VARIABLES, MAX_LAST_VARIABLES, OUTER_SCOPE_FACTOR
 
 ValueKind = Literal["number", "sequence", "set", "mapping", "text", "callable", "unknown"]

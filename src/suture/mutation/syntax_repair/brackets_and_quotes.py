@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.mutation.syntax_repair.source_lines import (
     OPENERS,
     PAIRS,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.mutation import tuning
 from suture.mutation.syntax_repair.brackets_and_quotes import rewrite_brackets, rewrite_strings
 from suture.mutation.syntax_repair.python_rewrites import (

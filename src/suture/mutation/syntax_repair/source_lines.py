@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
-
-from suture.core.dataclass import dataclass
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 """Opening bracket -> closing bracket."""

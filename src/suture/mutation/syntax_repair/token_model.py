@@ -11,10 +11,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from functools import lru_cache
 
-from suture.core.dataclass import dataclass
 from suture.mutation import tuning
 from suture.mutation.syntax_repair.source_lines import LineRewrite, ParseStop, Token, rewrite_line
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.errors import UsageError
 from suture.project.languages.calling.javascript_calls import CallDriver
 from suture.project.languages.layouts import ProjectLayout

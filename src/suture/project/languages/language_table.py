@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
 
-from suture.core.dataclass import dataclass
 from suture.core.plugins import load_plugin, plugin_names
 from suture.core.records import Language
 from suture.errors import PrerequisiteError, UsageError

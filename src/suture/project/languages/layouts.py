@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import ProjectKind
 
 Words = tuple[str, ...]

@@ -10,14 +10,13 @@ import json
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import islice, pairwise
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.project.languages.language import ProjectOverview
 from suture.project.tuning import (
     MAX_SCRIPT_PATTERNS,

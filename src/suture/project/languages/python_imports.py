@@ -11,9 +11,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from suture.core.dataclass import dataclass
 from suture.project.languages.module_lookup import ModuleLookup
 from suture.project.languages.runner_config import MAY_LIST_PLUGINS, find_pytest_search_path
 

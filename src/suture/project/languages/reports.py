@@ -9,11 +9,9 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
-
-from suture.core.dataclass import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar

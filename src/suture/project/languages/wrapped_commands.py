@@ -14,11 +14,10 @@ import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.project.languages.command_prefix import ASSIGNMENT, add_prefix, split_prefix
 from suture.project.languages.diagnostics.tool_table import find_tool
 from suture.project.languages.language_table import detect_language, find_runner

@@ -9,8 +9,8 @@ import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.project.python_source.parsing import first_line, parse_module
 
 METADATA_NAME = re.compile(r"__\w+__$|_*version(?:_info)?$|VERSION$")

@@ -7,9 +7,9 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 
-from suture.core.dataclass import dataclass
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.python_source.statement_edits import (
     Definition,

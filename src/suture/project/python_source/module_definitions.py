@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.statement_edits import (
     Definition,

@@ -9,12 +9,12 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file
 from suture.errors import UsageError
 from suture.project.languages.safety_rules import SafetyLevel, SafetyRule, UnsafeUse

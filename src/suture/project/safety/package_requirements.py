@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.project.tuning import MAX_QUOTED_REQUIREMENT_CHARS, MAX_REQUIREMENT_CHARS
 
 Ecosystem = Literal["python", "javascript", "go"]

@@ -9,10 +9,9 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.settings import SafetySettings
 from suture.core.temporary_folders import temporary_folder

@@ -14,10 +14,10 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from suture.core.dataclass import dataclass
 from suture.errors import StorageError, UsageError
 from suture.project.tuning import MAX_GIT_ERROR_CHARS
 from suture.project.workspace.git import GitLimits, run_git, setting_options

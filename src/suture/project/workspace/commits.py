@@ -8,8 +8,8 @@ for the index.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import StorageError, UsageError
 from suture.project.workspace.repository import REGULAR_FILE_MODES, Repository

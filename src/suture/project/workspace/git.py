@@ -19,10 +19,10 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project.tuning import (

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
-from suture.core.dataclass import dataclass
 from suture.errors import UsageError
 from suture.project.tuning import MAX_GLOB_CHARS, MAX_MATCH_STEPS
 

@@ -6,9 +6,9 @@ import os
 import posixpath
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project.workspace.git import start_git

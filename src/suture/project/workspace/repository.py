@@ -6,9 +6,9 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import StorageError, UsageError

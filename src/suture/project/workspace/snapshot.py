@@ -10,11 +10,10 @@ import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.records import ExclusionReason
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.project import tuning

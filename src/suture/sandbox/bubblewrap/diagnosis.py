@@ -7,9 +7,9 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.errors import SandboxUnavailable
 from suture.sandbox.tuning import VERSION_QUERY_TIMEOUT_S
 

@@ -7,11 +7,10 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.project.languages import Interpreter
 from suture.sandbox.bubblewrap.root_staging import StageCache
 from suture.sandbox.contract import BOX, Mount, ProgramLimits, RunRequest, StartMode

@@ -14,9 +14,9 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.errors import SandboxUnavailable
 from suture.sandbox.contract import SANDBOX_UIDS
 

@@ -12,10 +12,10 @@ import io
 import secrets
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.sandbox import tuning
 from suture.sandbox.container.container_transport import Engine
 from suture.sandbox.contract import BOX, SANDBOX_UIDS, Mount, ProgramLimits

@@ -8,11 +8,11 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.errors import SandboxBroken, SandboxUnavailable
 from suture.sandbox.execution.program import SandboxNotStarted

@@ -12,10 +12,10 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.sandbox import tuning
 from suture.sandbox.contract import MemoryEnforcement
 from suture.sandbox.execution.supervisor import parse_oom_kills

@@ -10,11 +10,10 @@ import os
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from signal import Signals
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox import tuning
 from suture.sandbox.contract import RunRequest, RunResult, RunStatus

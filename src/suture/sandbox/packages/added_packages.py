@@ -11,10 +11,10 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Task, content_hash, decode_record, encode_record
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.core.settings import Settings

@@ -12,11 +12,10 @@ import stat
 import urllib.request
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file
 from suture.errors import PrerequisiteError, SandboxError
 from suture.sandbox import (

@@ -15,11 +15,10 @@ import socket
 import stat
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from suture.core.dataclass import dataclass
 from suture.sandbox import tuning
 
 HANDOVER_SOCKET = ".listener"

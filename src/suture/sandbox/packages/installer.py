@@ -8,11 +8,10 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file
 from suture.sandbox.tuning import MAX_CACHED_PACKAGES_BYTES, MAX_LOCK_BYTES, PACKAGE_SET_IN_USE_S
 

@@ -8,10 +8,9 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Language, content_hash
 from suture.errors import PrerequisiteError, StorageError
 from suture.project.languages import LANGUAGES, Interpreter

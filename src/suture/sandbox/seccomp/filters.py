@@ -14,10 +14,10 @@ import os
 import struct
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
 
-from suture.core.dataclass import dataclass
 from suture.errors import SandboxUnavailable
 from suture.sandbox.seccomp import rules
 from suture.sandbox.seccomp.rules import AARCH64, NEWEST_CALL, X86_64

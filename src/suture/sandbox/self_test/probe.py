@@ -9,11 +9,10 @@ import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from suture.core.dataclass import dataclass
 from suture.core.settings.schema import IsolationLevel
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import SandboxBroken

@@ -8,10 +8,9 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.sandbox import tuning
 from suture.sandbox.contract import LIBRARY, Mount, ProgramLimits, RunRequest, RunResult, Sandbox
 from suture.sandbox.execution.process import read_source

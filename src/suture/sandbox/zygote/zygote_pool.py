@@ -11,9 +11,9 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 
-from suture.core.dataclass import dataclass
 from suture.errors import SandboxBroken, SandboxError
 from suture.project.languages import Interpreter
 from suture.sandbox import tuning

@@ -11,9 +11,8 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome
 from suture.errors import UsageError
 from suture.judge.trials.target_tests import FailingProject

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import SearchEnding
 from suture.judge.signs import TamperingWarning
 from suture.judge.trials.command_trials import CandidateRunner, start_command_trials

@@ -14,9 +14,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import SuspectLine
 from suture.core.records import CheckOutcome, Counterexample
 from suture.judge.runners.test_command import TestCommand

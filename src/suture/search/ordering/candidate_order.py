@@ -8,14 +8,13 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
 from typing import Protocol
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import BrokenOperator, SuspectLine
 from suture.core.records import CheckOutcome
 from suture.judge.trials.trial_records import Proposal, Spectrum

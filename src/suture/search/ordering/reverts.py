@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.judge.trials.trial_records import Proposal
 from suture.mutation import Edit
 from suture.mutation.edits import encode_source

@@ -11,9 +11,8 @@ import ast
 import doctest
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.judge.differential.input_generation import (
     Arguments,
     inputs_with_constants,

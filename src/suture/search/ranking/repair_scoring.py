@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.kinds import ComparedCall, DistinguishingInput
 from suture.judge.signs import TamperingWarning
 from suture.judge.trials.target_tests import FailingProject

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.search.tuning import MAX_NUMBER, MAX_TEXT_LENGTH
 
 BINARY_OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {

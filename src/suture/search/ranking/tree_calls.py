@@ -11,9 +11,9 @@ import json
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Language, Task
 from suture.errors import PrerequisiteError
 from suture.judge.differential.driver_versions import prepare_call_runner

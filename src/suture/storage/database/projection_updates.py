@@ -6,6 +6,7 @@ import contextlib
 import logging
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,6 @@ from sqlalchemy import (
     text,
 )
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import RunFolder, is_being_written, list_runs, stamp_ledgers
 from suture.core.ledger.run_folder import LedgerStamp
 from suture.core.settings import Settings

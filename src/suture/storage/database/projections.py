@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import (
     Event,
     LedgerContents,

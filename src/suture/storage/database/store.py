@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, inspect, make_url, text
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.settings import Settings

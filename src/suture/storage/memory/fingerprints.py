@@ -6,9 +6,9 @@ import ast
 import builtins
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Counterexample, Task, Verdict
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text

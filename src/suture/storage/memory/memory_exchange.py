@@ -9,10 +9,10 @@ import contextlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.errors import PrerequisiteError, StorageError, UsageError
 from suture.storage.memory.memory_items import MemoryItem, item_to_plain, parse_item

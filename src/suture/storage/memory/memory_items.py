@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from suture.core.dataclass import dataclass
 from suture.core.records import content_hash
 from suture.storage.memory.secret_scrubbing import scrub_secrets
 from suture.storage.tuning import MAX_PATCH_CHARS, MAX_SEARCH_TEXT_CHARS, MAX_TEXT_CHARS

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from suture.core.dataclass import dataclass
 from suture.storage.database.vector_search import find_nearest
 from suture.storage.memory.fingerprints import FailureFingerprint
 from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName

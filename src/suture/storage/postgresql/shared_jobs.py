@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from suture.core.dataclass import dataclass
 from suture.core.settings import Settings
 from suture.storage.database.store import Store
 from suture.storage.database.tables import jobs, uploaded_archives

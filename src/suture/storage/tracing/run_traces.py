@@ -8,10 +8,9 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.installation import format_install_command
 from suture.core.ledger import Event, RunFolder, read_ledger, total_spend
 from suture.core.ledger.kinds import (

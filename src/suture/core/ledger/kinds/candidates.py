@@ -11,8 +11,8 @@ other checks only inform.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Payload
 from suture.core.records import Evidence, Move, Origin
 

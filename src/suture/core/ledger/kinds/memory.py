@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Payload
 
 

@@ -6,8 +6,8 @@ What a role says informs the run. Only checks decide.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Payload
 from suture.core.records import Critique, Diagnosis, FailingGeneratedTest, Plan
 

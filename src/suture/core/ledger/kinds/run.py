@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Payload
 from suture.core.records import FLAKY_CAUSES, FaultCause, Outcome, Reason, TaskKind
 

@@ -6,10 +6,9 @@ The search runs the tests on small changes of the code, each in a trial, and kee
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger.event import Payload
 
 SearchEnding = Literal[

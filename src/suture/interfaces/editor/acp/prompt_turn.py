@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from acp.helpers import update_agent_message_text, update_tool_call
 from acp.interfaces import Client
 
 from suture.api import apply, pending_review, undo
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Event, RunFolder, get_run_state, last_payload, load_result, read_ledger
 from suture.core.ledger.kinds import RunStarted
 from suture.core.records import Result

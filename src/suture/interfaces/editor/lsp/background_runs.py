@@ -6,12 +6,12 @@ import asyncio
 import uuid
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Event, RunFolder, new_run_id
 from suture.core.ledger.kinds import TriageFinished
 from suture.core.settings import Settings

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import TypeVar
 
 from lsprotocol import types
 
-from suture.core.dataclass import dataclass
 from suture.core.ledger import Event, RunFolder, first_payload, last_payload, read_ledger, select_events
 from suture.core.ledger.kinds import (
     CandidateChecked,

@@ -14,9 +14,8 @@ import ast
 import builtins
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from suture.core.dataclass import dataclass
 from suture.project.python_source.module_names import ModuleNames
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from suture.core.dataclass import dataclass
 from suture.judge.capabilities.python.python_classes import is_test_attribute
 from suture.judge.capabilities.python.python_copies import COPYING_HOOKS
 from suture.judge.capabilities.python.python_evidence import COMPARISON_METHODS

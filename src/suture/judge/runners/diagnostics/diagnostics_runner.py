@@ -10,9 +10,8 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.core.records import CheckOutcome, Counterexample, Task, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError

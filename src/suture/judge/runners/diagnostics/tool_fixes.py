@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from suture.core.dataclass import dataclass
 from suture.judge.protected_files import find_protected_files
 from suture.judge.runners.diagnostics.diagnostics_runner import PreparedTool, make_tool_request
 from suture.judge.suite import Suite

@@ -12,11 +12,11 @@ import json
 import shlex
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from importlib import resources
 from typing import Any, TypeVar
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Language
 from suture.judge.trials.drivers import golang, node, whole_runners
 from suture.judge.trials.drivers.driver_reports import parse_reports

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.records import Language
 from suture.judge.trials.drivers.node import uses_es_modules
 from suture.judge.trials.trial_records import Proposal

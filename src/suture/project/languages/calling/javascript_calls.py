@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from suture.core.dataclass import dataclass
 from suture.project.languages.reports import parse_tree
 
 if TYPE_CHECKING:

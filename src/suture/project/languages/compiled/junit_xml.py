@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser, fromstring
 
-from suture.core.dataclass import dataclass
 from suture.project.languages.reports import Report, ReportedTest, RunnerOutput, TestState
 from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_CHARS
 

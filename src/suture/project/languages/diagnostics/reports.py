@@ -6,10 +6,9 @@ import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.project.tuning import MAX_DIAGNOSTIC_CHARS, MAX_DIAGNOSTICS
 
 ANSI_COLOUR = re.compile(r"\x1b\[[\d;]*m")

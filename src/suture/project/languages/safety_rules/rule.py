@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from suture.core.dataclass import dataclass
 from suture.project.languages.reports import Grammars, find_grammar, load_grammar, parse_tree
 from suture.project.tuning import (
     MAX_ERROR_CHILDREN,

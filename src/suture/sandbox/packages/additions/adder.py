@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from suture.core.dataclass import dataclass
 from suture.project.languages import Interpreter
 from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from suture.core.dataclass import dataclass
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.project.languages import Interpreter
 from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, WorkFolders, read_file_text
