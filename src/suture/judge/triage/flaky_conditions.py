@@ -105,7 +105,7 @@ class FlakyTestRunner:
         return time.monotonic() >= self.end_s
 
     async def run(self, tests: Collection[str], conditions: RunConditions) -> dict[str, bool]:
-        """Run some tests, or all, and return test -> whether it passed, for each test that came to an end."""
+        """Run some tests, or all, and return test -> whether it passed, for each test that finished."""
         outcomes = await self.run_outcomes(tests, conditions)
         ended = [outcome for outcome in outcomes if outcome.status not in ("missing", "skipped")]
         return {outcome.check_id: outcome.passed for outcome in ended}

@@ -132,7 +132,7 @@ class _Investigation:
             return ended.get(self.victim) == passes
 
         others = await find_deciding_tests(before, has_outcome)
-        # Once more, as a test that varies may have had this outcome by chance.
+        # Repeated, because a test that varies may have had this outcome by chance.
         return others if others and await has_outcome(others) else ()
 
     async def _decides(self, condition: TestCondition, tests: Sequence[str]) -> bool:

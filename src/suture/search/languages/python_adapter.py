@@ -67,7 +67,7 @@ def generate_python_changes(
 class TrialPool:
     """The two trial processes of a search.
 
-    The first one collects the tests at once. The second one starts after that, because two processes beside the
+    The first one collects the tests at once. The second one starts after that, because two processes in addition to the
     user's own run are enough, and because it finds the project's code compiled then.
 
     Args:
@@ -90,7 +90,7 @@ class TrialPool:
         """Start to collect the tests in one process, in the background.
 
         Args:
-            prefetch: Whether the other process also runs all tests, beside the user's own run.
+            prefetch: Whether the other process also runs all tests, in parallel with the user's own run.
         """
         self._first_worker = TrialWorker(self._command, {}, self._paths, self._wall_s)
         self._collecting = asyncio.create_task(self._collect(self._first_worker))
@@ -169,7 +169,7 @@ async def _answer_calls(
 
 
 def _render_answer(answer: str) -> str:
-    """Return an answer as people read it.
+    """Return an answer in a form for people.
 
     An answer without an exception is the `repr` of `(result, arguments)`; only the result is shown.
     """

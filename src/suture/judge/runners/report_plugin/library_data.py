@@ -1,6 +1,6 @@
 """Noticing changes of the tables and registries of the standard library that tests read.
 
-What is added to them is no change: programs register levels, dialects and types of their own.
+Additions do not count as changes: programs register levels, dialects and types of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from operator import is_
 from types import FunctionType, MethodType
 from typing import Any
 
-# Functions below use this copy, whatever becomes of the builtins. Type checkers expect a module.
+# The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 CHANGING_MODULES = frozenset(
     ("sys", "os", "posix", "nt", "gc", "warnings", "linecache", "site", "sqlite3", "asyncore", "__main__")
@@ -113,7 +113,7 @@ def _holds(items: list[Any], old: list[Any]) -> bool:
 
 
 def find_forged_patterns() -> Iterator[str]:
-    """Yield each text for which the cache of `re` has a pattern of another text or with other flags."""
+    """Yield each string for which the cache of `re` has a pattern of another string or with other flags."""
     for name in PATTERN_CACHES:
         cache = vars(re).get(name)
         for key, pattern in list(cache.items()) if type(cache) is dict else ():

@@ -65,12 +65,12 @@ class DiagnosticTool:
         report_arguments: Arguments that request the report.
         dropped_options: Options of the user that choose another report or mode. One that ends with `=` has a value.
         required_options: One of these must be there, because the command changes files otherwise.
-        excluding_options: With one of these the command changes files, or succeeds whatever it finds.
+        excluding_options: With one of these, the command changes files, or succeeds whatever it finds.
         fixes: How it repairs what it reports, the safest way first.
-        missing_codes: Codes that report a missing package and no fault of the code.
+        missing_codes: Codes that report a missing package and not a fault of the code.
         is_type_checker: Whether it checks types, so that a wider type silences it.
         runtime: The language whose programs it needs; empty for the language that it checks.
-        reports_by_status: Whether its exit status tells whether there is a diagnostic.
+        reports_by_status: Whether its exit status shows whether there is a diagnostic.
         appends_arguments: Whether arguments are added at the end and not before those of the user.
     """
 
