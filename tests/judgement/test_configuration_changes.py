@@ -56,6 +56,7 @@ def test_files_of_every_usual_service_and_the_scripts_that_they_run_configure_te
         "ci/test.sh",
         "codecov.yml",
         ".husky/pre-push",
+        ".claude/settings.json",
     )
     files = {"README.md": b"Run notes.sh.", "Jenkinsfile": b"sh 'ci/test.sh'"}
     changed = (*named, "shop.py", "notes.sh", "docs/makefile.md")

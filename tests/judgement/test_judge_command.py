@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from judgement.conftest import RIGHT, TESTS, run_git
-from suture.core.records.judgement import Judgement, JudgementOutcome
+from suture.core.records.finding_text import render_reasons
+from suture.core.records.judgement import ChangeFinding, Judgement, JudgementOutcome
 from suture.interfaces.cli.app import app
 from suture.interfaces.cli.repair.judge_hook import answer_hook, find_session_start, read_hook_call
 from suture.project.workspace import open_repository, take_snapshot
@@ -193,6 +194,12 @@ def test_after_a_tool_the_agent_is_told_only_what_it_was_not_told_before(tmp_pat
     assert answer(tmp_path, "Stop") == block
 
 
+def test_remarks_are_shown_to_the_user_when_the_agent_stops(tmp_path: Path) -> None:
+    remarks = answer(tmp_path, "Stop", "compares with 4", "accepted_with_remarks")
+    assert remarks == {"systemMessage": "compares with 4"}
+    assert answer(tmp_path, "PostToolUse", "compares with 4", "accepted_with_remarks") == {}
+
+
 def test_gemini_keeps_what_its_tool_returned(tmp_path: Path) -> None:
     output = {"hookEventName": "AfterTool", "additionalContext": "because"}
     assert answer(tmp_path, "AfterTool") == {"hookSpecificOutput": output}
@@ -206,3 +213,14 @@ def test_a_new_message_of_the_user_begins_the_count_again(tmp_path: Path) -> Non
 
     answers = [stop(active) for active in (False, True, True, True, False)]
     assert ["decision" in each for each in answers] == [True, True, True, False, True]
+
+
+def test_the_reasons_for_a_rejection_leave_out_remarks_and_an_accepted_change_shows_them() -> None:
+    findings = (
+        ChangeFinding(code="secret", severity="reject", path="a.py"),
+        ChangeFinding(code="large_change", severity="remark", count=900),
+    )
+    rejected = render_reasons(Judgement(outcome="rejected", findings=findings), 5)
+    accepted = render_reasons(Judgement(outcome="accepted_with_remarks", findings=findings[1:]), 5)
+    assert ("a.py" in rejected, "900" in rejected) == (True, False)
+    assert accepted == "Suture accepts the change, with remarks:\n- 900 changed lines are hard to review"

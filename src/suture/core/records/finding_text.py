@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from suture.core.records.judgement import ChangeFinding, FindingCode, Judgement
+from suture.core.records.judgement import ChangeFinding, FindingCode, FindingSeverity, Judgement
 
 MAX_NAMED = 3
 """Names that one sentence lists."""
@@ -134,18 +134,25 @@ def list_reasons(judgement: Judgement, limit: int) -> tuple[str, ...]:
     Args:
         limit: Max number of findings.
     """
-    rejecting = [finding for finding in judgement.findings if finding.severity == "reject"]
-    lines = [f"{render_place(finding)}{render_finding(finding)}" for finding in rejecting[:limit]]
-    if len(rejecting) > limit:
-        lines.append(f"and {len(rejecting) - limit} more (`suture judge --explain`)")
+    return _list_findings(judgement, "reject", limit)
+
+
+def _list_findings(judgement: Judgement, severity: FindingSeverity, limit: int) -> tuple[str, ...]:
+    findings = [finding for finding in judgement.findings if finding.severity == severity]
+    lines = [f"{render_place(finding)}{render_finding(finding)}" for finding in findings[:limit]]
+    if len(findings) > limit:
+        lines.append(f"and {len(findings) - limit} more (`suture judge --explain`)")
     return tuple(lines)
 
 
 def render_reasons(judgement: Judgement, limit: int) -> str:
-    """Return why a change is rejected, as an instruction to the agent that made it.
+    """Return why a change is rejected, as an instruction to the agent that made it, or the remarks on an accepted one.
 
     Args:
         limit: Max number of findings.
     """
-    intro = "The change is not accepted yet. Correct the code, not the tests:"
-    return "\n".join([intro, *(f"- {line}" for line in list_reasons(judgement, limit))])
+    severity: FindingSeverity = "remark"
+    intro = "Suture accepts the change, with remarks:"
+    if judgement.outcome == "rejected":
+        severity, intro = "reject", "The change is not accepted yet. Correct the code, not the tests:"
+    return "\n".join([intro, *(f"- {line}" for line in _list_findings(judgement, severity, limit))])

@@ -212,9 +212,10 @@ CONFIGURATION_GLOBS = (
     "justfile", "Taskfile.y*ml", "*Dockerfile*test*", "*test*Dockerfile*", ".github/workflows/", ".github/actions/",
     ".gitlab-ci.yml", ".circleci/", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".drone.yml",
     "appveyor.yml", ".appveyor.yml", ".buildkite/", ".woodpecker*", "Jenkinsfile", ".pre-commit-config.yaml", ".husky/",
-    "lefthook.yml", "codecov.yml", ".codecov.yml", "CODEOWNERS",
+    "lefthook.yml", "codecov.yml", ".codecov.yml", "CODEOWNERS", ".claude/settings*.json", ".codex/hooks.json",
+    ".codex/config.toml", ".gemini/settings.json",
 )  # fmt: skip
-"""Globs of files that say which tests run, and what their failure stops."""
+"""Globs of files that say which tests run, and what their failure stops, such as the hooks of coding agents."""
 SCRIPT_SUFFIXES = (".sh", ".bash", ".zsh", ".fish", ".ps1", ".bat", ".cmd")
 TEST_SECTIONS = re.compile(
     r"tool[.:](?:pytest|coverage|tox|nox|hatch\.envs|poe|pdm\.scripts|taskipy|cov|mutmut|suture)\b"

@@ -116,13 +116,14 @@ def answer_hook(judgement: Judgement, reasons: str, call: HookCall, home: Path) 
     """Return the answer to the agent, and remember it if it says something.
 
     Args:
-        reasons: Why the change is rejected, for the agent.
+        reasons: Why the change is rejected, for the agent, or the remarks on it, for the user.
         home: Suture's folder, in which the answers of the sessions are remembered.
     """
     memory = home / "judge-hooks" / content_hash([call.session, call.event])[:16]
     if judgement.outcome != "rejected":
         memory.unlink(missing_ok=True)
-        return {}
+        has_remarks = judgement.outcome == "accepted_with_remarks" and call.event not in TOOL_EVENTS
+        return {"systemMessage": reasons} if has_remarks else {}
     if call.event in TOOL_EVENTS:
         return _answer_tool_event(reasons, call.event, memory)
     blocks = _read_count(memory) if call.goes_on else 0
