@@ -311,7 +311,7 @@ def choose_model(settings: Settings) -> tuple[str, str]:
     detected = next((place for place in detect_models(settings) if place.model), None)
     if detected is not None:
         return detected.model, f"found: {detected.detail}"
-    return f"local:{next(iter(CATALOGUE))}", "the default; nothing else was found"
+    return f"local:{next(iter(CATALOGUE))}", "the default, not fetched yet: `suture models pull`"
 
 
 def resolve_auto_model(settings: Settings, model_name: str | None = None) -> Settings:
