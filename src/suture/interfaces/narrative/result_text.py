@@ -209,8 +209,7 @@ def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Ite
             yield f"Verify it by results that you confirm: suture resume {run}"
         yield f"Add something to check: {_suggest_example(result)}, or a test file with --test."
     elif result.outcome == "not_healed" and used_no_model:
-        yield "Use a model too: leave out --no-model, or name one with --model PROVIDER:MODEL."
-        yield f"See which lines the failing tests point to: suture show {run} --faults"
+        yield "Use a model too: leave out --no-model. Suspicious lines: suture show --faults"
     elif result.reason.code == "no_answer":
         return  # the reason names the remedy
     elif "repair_unverified" in result.reason.notes:
