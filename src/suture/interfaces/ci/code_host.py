@@ -175,7 +175,7 @@ class RestClient:
         """Send a request, again after a rate limit or an error of the service; return the status and the JSON.
 
         Args:
-            ok: Statuses beside 2xx that are not errors.
+            ok: Statuses other than 2xx that are not errors.
 
         Raises:
             PrerequisiteError: The token lacks a permission.

@@ -214,7 +214,7 @@ def _quote(text: str) -> str:
 
 
 def render_annotations(judgement: Judgement) -> list[str]:
-    """Return the findings as commands with which GitHub shows them beside the lines of a pull request."""
+    """Return the findings as commands with which GitHub shows them next to the lines of a pull request."""
     lines: list[str] = []
     for severity, command in ANNOTATIONS.items():
         findings = (finding for finding in judgement.findings if finding.severity == severity)

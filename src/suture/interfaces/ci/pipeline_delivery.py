@@ -159,7 +159,7 @@ def check_open_heals(prepared: PipelineDelivery, host: CodeHost | None, settings
     commit, open_heals = prepared.change.parent, host.open_heals()
     if commit in open_heals.rejected:
         return Refusal(reason="rejected", detail=commit[:12])
-    # A comment takes the place of the earlier one, which therefore does not count beside it.
+    # A comment takes the place of the earlier one, which therefore does not count in addition to it.
     delivered = {*open_heals.branches}
     if settings.ci.delivery != "comment":
         delivered |= {*open_heals.commented}

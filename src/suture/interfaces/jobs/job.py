@@ -11,16 +11,16 @@ from suture.errors import Cancelled, StorageError, SutureError, describe_fault
 RUN_ID = r"[0-9]{8}-[0-9]{9}-[0-9a-f]{6}"
 """The form of the ids of runs, as `new_run_id` makes them."""
 REPLY_FILE = "reply.txt"
-"""A file of the run's folder with the end of the reply that a model is writing; it is no record of the run."""
+"""A file of the run's folder with the end of the reply that a model is writing; not part of the run's record."""
 SEARCH_FILE = "search.json"
-"""A file of the run's folder with how far its search is: the edits tried, and the failing tests that the best of them
-makes pass, of how many. It is no record of the run."""
+"""A file of the run's folder with the progress of its search: the number of edits tried, the number of failing tests,
+and how many of these pass with the best edit. Not part of the run's record."""
 JobKind = Literal["write", "heal", "fork", "replay", "rival", "resume", "verify", "judge"]
 """What a job does: the command of the same name, for `write` the command `run`, or for `rival` `apply --rival`."""
 RUN_KINDS: tuple[JobKind, ...] = ("write", "heal", "fork", "replay", "rival")
 """Kinds that create a new run, whose id is the job's id."""
 INSPECTION_KINDS: tuple[JobKind, ...] = ("verify", "judge")
-"""Kinds that neither create nor continue a run; whoever asks waits for the answer."""
+"""Kinds that neither create nor continue a run; the caller waits for the answer."""
 
 JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "str": (str,),

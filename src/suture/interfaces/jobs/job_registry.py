@@ -16,7 +16,7 @@ DAY_S = 86_400.0
 CANCELLED = JobEnd(exit_code=130, error="cancelled", fault="Cancelled")
 """The end of a job that its caller cancelled."""
 _NOTIFICATIONS: set[asyncio.Task[None]] = set()
-"""Tasks that nobody awaits; the event loop itself holds only weak references to them."""
+"""Tasks that no code awaits; the event loop itself holds only weak references to them."""
 
 
 class QueueFull(UsageError):

@@ -1,4 +1,4 @@
-"""Remove the archives and clones that nobody has used for long and that no run can need any more."""
+"""Remove the archives and clones that have not been used for long and that no run can still need."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INCOMPLETE_PREFIX, REMOVAL_PREFIX = ".new-", ".new-gone-"
 """Name prefixes of a folder that is being written, and of one that is being removed. The second begins with the first,
 so that an interrupted removal is completed like an interrupted upload."""
 FOLDER_NAMES = {"archives": ARCHIVE_ID, "clones": re.compile(RUN_ID)}
-"""Parent folder -> pattern of our folder names in it; a person may keep other things beside them."""
+"""Parent folder -> pattern of our folder names in it; a person may keep other things next to them."""
 
 
 def names_in_use(jobs: Iterable[Job]) -> set[str]:
@@ -35,7 +35,7 @@ def names_in_use(jobs: Iterable[Job]) -> set[str]:
 
 
 def remove_unused_uploads(home: Path, days: float, needed: Collection[str] = ()) -> list[Path]:
-    """Remove the archives and clones that nobody has used for some days; return the removed folders.
+    """Remove the archives and clones that have not been used for some days; return the removed folders.
 
     A folder is kept if a run in it can be resumed: one that waits for a person, was stopped or cancelled, or
     failed. A finished run no longer needs it, because its files are in the run's own folder. Nothing is

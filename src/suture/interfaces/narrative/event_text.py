@@ -420,7 +420,7 @@ AGENT_PROBLEMS = {
     "cut": "cut at the limit of its length",
     "empty": "empty",
 }
-"""Why a reply brought nothing, by its code."""
+"""Why a reply achieved nothing, by its code."""
 
 
 def _proposer_ran(ran: kinds.ProposerRan) -> str:

@@ -194,7 +194,7 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
 
 
 def _quarantine_lines(result: Result, folder: RunFolder) -> Iterator[str]:
-    """Yield how to mark flaky tests that were not repaired. Nothing applies the patch by itself."""
+    """Yield how to mark flaky tests that were not repaired. Nothing applies the patch on its own."""
     investigated = last_payload(read_ledger(folder.ledger_path).events, kinds.FlakyTestsInvestigated)
     if not result.ok and investigated is not None and investigated.quarantine:
         yield f"Quarantine, if you want it (not applied): git apply {folder.path / investigated.quarantine}"

@@ -54,7 +54,7 @@ def render_ending_reason(reason: Reason) -> str:
 
 
 def review_as_text(review: Review) -> str:
-    """Return a question with the facts needed to answer it; a long text is cut and says where the rest is."""
+    """Return a question with the facts needed to answer it; a long file is cut and says where the rest is."""
     from suture.interfaces.narrative.rival_text import difference_lines  # the help page imports this module
 
     paragraphs = [f"Suture run {review.run_id} asks: {render_review_question(review)}"]

@@ -28,7 +28,7 @@ def undetermined_sentence(undetermined: kinds.RepairUndetermined, passing: str) 
 
 
 def rival_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
-    """Yield a result beside its rivals, which are other changes that pass the same tests; or who chose it."""
+    """Yield a result together with its rivals, which are other changes that pass the same tests; or who chose it."""
     events = read_ledger(folder.ledger_path).events
     undetermined, chosen = (
         last_payload(events, kinds.RepairUndetermined),

@@ -196,7 +196,7 @@ def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: 
 
 
 def evidence_sentence(result: Result, folder: RunFolder) -> str:
-    """Return what the tests say of a result beside its outcome, in one sentence.
+    """Return what the tests say of a result in addition to its outcome, in one sentence.
 
     It is empty if there is nothing to add to "all tests pass", and otherwise like "5 of 5 tests pass, 3 of
     them failed before; your tests notice 12 of 12 deliberate mistakes here."

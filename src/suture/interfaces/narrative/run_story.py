@@ -47,7 +47,7 @@ SPEND_GROUPS: tuple[Literal["role", "move"], ...] = ("role", "move")
 
 
 def _count_spend(run: RunFolder, ledger: LedgerContents) -> Spend:
-    """Return what a run has spent. What it has reserved counts only if it was killed, because nobody knows more."""
+    """Return what a run has spent. What it has reserved counts only if it was killed, because no more is known."""
     is_running = get_run_state(run, ledger) == "running"
     return total_spend(ledger.events, with_reservations=not is_running)
 

@@ -97,7 +97,7 @@ VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "scan_refused": "the safety scan: it is not run",
     "scan_asks": "the safety scan: a person has to allow it",
 }
-"""The text is empty for notes that say no more than the verdict's kind of evidence."""
+"""Code of a note -> its message; empty for notes that say no more than the verdict's kind of evidence."""
 CAPABILITY_TEXTS: dict[CapabilityCode, str] = {
     "imports_test_machinery": "uses the test machinery",
     "skips_tests": "skips tests",
@@ -117,7 +117,7 @@ CAPABILITY_TEXTS: dict[CapabilityCode, str] = {
 }
 """What a change newly does that could make wrong code pass (see docs/verdicts.md)."""
 MAX_NOTE_SUBJECTS = 10
-"""Subjects of a note that its text lists."""
+"""Maximum number of subjects that the message of a note lists."""
 
 
 def render_judge(evidence: Evidence) -> str:

@@ -161,7 +161,7 @@ def _describe_result(folder: RunFolder) -> dict[str, Any]:
         return {}
     events = read_ledger(folder.ledger_path).events
     is_undecided = last_payload(events, kinds.RepairUndetermined) is not None
-    # The page itself shows changes between which nobody has chosen.
+    # The page itself shows changes between which no person has chosen.
     choice = () if is_undecided else rival_lines(result, folder, suggest_commands=False)
     return {
         "headline": next(iter(render_short_result(result, folder, suggest_commands=False))),

@@ -50,7 +50,7 @@ class WebService:
     needs_token: bool
 
     async def clean_up_uploads(self) -> None:
-        """Remove uploads that nobody needs any more, now and every hour."""
+        """Remove uploads that are no longer needed, now and every hour."""
         home, days = self.settings.paths.home, self.settings.serve.keep_sent_days
         while True:
             try:

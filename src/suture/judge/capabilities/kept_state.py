@@ -40,7 +40,7 @@ COUNTING = re.compile(r"(?:\+\+)?\s*[\w.#]+\s*(?:\+\+|\+=\s*\d+)?")
 """A statement that adds to a variable."""
 ADDING = re.compile(r"atomic\.Add(?:Int|Uint)(?:32|64)\(&([\w.]+),.*\)|([\w.]+)\.Add\(\d+\)")
 EMPTYING = r"{0}\.(?:length = |(?:clear|delete|pop|shift|splice)\()|(?:clear|delete)\({0}\b|{0} = (?!append)"
-"""What makes a list or set with the name `{0}` smaller, so that its size is no count of calls."""
+"""What makes a list or set with the name `{0}` smaller, so that its size does not count calls."""
 SIZE = re.compile(r"(\w+)(?:\.add\(.*\))?\.(?:length|size|push\(.*\))$|len\((\w+)\)$")
 """An expression that is the size of a list or set."""
 ASSIGNMENTS = ("assignment_expression", "augmented_assignment_expression", "assignment_statement")
@@ -125,7 +125,7 @@ class _KeptState:
         return _get_root(node) not in self.local[function.id]
 
     def _belongs_to_object(self, user: Node, root: str) -> bool:
-        """Return whether a variable is the object of a method, or one that a function makes anew for each caller."""
+        """Return whether a variable is the object of a method, or one that a function creates for each caller."""
         function = find_enclosing(user, FUNCTIONS)
         receiver = function.child_by_field_name("receiver") if function is not None else None
         if root in {"this", *_list_names(receiver)}:
@@ -214,7 +214,7 @@ class _KeptState:
         return False
 
     def _is_prepared(self, node: Node | None, depth: int = 0) -> bool:
-        """Return whether an expression is a list, a text or a table of literals, an iterator of one, or its name."""
+        """Return whether an expression is a list, a string or a table of literals, an iterator of one, or its name."""
         if node is None or depth > MAX_NESTING:
             return False
         if node.type == "identifier":

@@ -46,7 +46,7 @@ CHANGES_BY_GRAMMAR: dict[str, Callable[[Node, Node], Iterator[Use]]] = {
 """Package of a tree-sitter grammar -> its own rule that compares the trees of two versions."""
 
 TEST_NAME = re.compile(r"\.?test_\w+|.*@example\..*", re.DOTALL)
-"""A text that may be the name of a test or an address in one."""
+"""A string that may be the name of a test or an address in one."""
 
 
 def is_rule_relevant(task: Task, verdict: Verdict | None = None) -> bool:
@@ -98,7 +98,7 @@ def find_change_capabilities(
 def _is_unknown_to_tests(use: CapabilityUse, files: Mapping[str, bytes]) -> bool:
     """Return whether a use matters only to tests that mention some names, and they do not.
 
-    A test takes a value for another one only if it mentions the names of both. A text such as `test_line` shows that
+    A test takes a value for another one only if it mentions the names of both. A string such as `test_line` shows that
     tests are running only if they have that name. A function of a package matters if a test calls it.
     """
     tests = [f"{path}\n{decode_text(content)}" for path, content in files.items() if is_test_file(path)]
@@ -127,9 +127,9 @@ def find_file_capabilities(
     """Return what one file newly uses, sorted by line; each capability is named once.
 
     Args:
-        before: The text before the change, empty for a new file.
-        after: The text after the change. If it does not parse, nothing is found, because it cannot pass.
-        changed: The texts of all files after the change, which may use what this one defines.
+        before: The source before the change, empty for a new file.
+        after: The source after the change. If it does not parse, nothing is found, because it cannot pass.
+        changed: The sources of all files after the change, which may use what this one defines.
         bases: The classes of the other files, which this one may inherit from.
     """
     if before == after:
@@ -143,13 +143,13 @@ def find_file_capabilities(
     if not new_uses:
         return ()
     old_uses = _find_uses(path, before, bases)
-    # `(code, key)` identifies a capability. `name` is how the text spells it.
+    # `(code, key)` identifies a capability. `name` is how the source spells it.
     old_keys = {(use.code, use.key) for use in old_uses or ()}
     found: dict[tuple[str, str], Use] = {}
     # Of several names for one capability in a line, the longest says most: `sys._getframe`, not `f_locals`.
     for use in sorted(new_uses, key=lambda use: (use.line, -len(use.name))):
-        # A text with a syntax error has no tree. What it names counts as used, so that mending the syntax
-        # alone is no finding.
+        # Source with a syntax error has no tree. What it names counts as used, so that mending the syntax alone is not
+        # a finding.
         is_old = (use.code, use.key) in old_keys or (old_uses is None and _names_all(before, use.name))
         if not is_old:
             found.setdefault((use.code, use.key), use)
@@ -160,7 +160,7 @@ def find_file_capabilities(
 
 
 def _find_uses(path: str, text: str, bases: BaseClasses | None) -> list[Use] | None:
-    """Return the uses in a text; `None` if it is invalid, or in a language without rules."""
+    """Return the uses in a file; `None` if it is invalid, or in a language without rules."""
     if path.endswith(".py"):
         return find_python_uses(path, text, bases.find_imported(path, text) if bases is not None else ())
     language, grammar = _detect_grammar(path)

@@ -1,7 +1,7 @@
-"""Find new methods that write an object as a text, where tests compare two objects by such texts.
+"""Find new methods that convert an object to a string, where tests compare two objects by such strings.
 
-Objects that differ then look alike if the new text leaves the difference out, as a `String` method of Go may that
-rounds an amount. Where a test expects a literal text, it tests the method itself.
+Objects that differ then look alike if the new string leaves the difference out, as with a `String` method of Go that
+rounds an amount. Where a test expects a literal string, it tests the method itself.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ RENDERERS = {
     **dict.fromkeys(("[inspect.custom]", "[util.inspect.custom]"), INSPECTION),
     "[Symbol.for('nodejs.util.inspect.custom')]": INSPECTION,
 }
-"""Method -> what calls it to write an object as a text."""
+"""Method -> what calls it to convert an object to a string."""
 METHODS = ("method_declaration", "method_definition")
 CLASSES = ("class_declaration", "class", "abstract_class_declaration")
 
 
 def find_text_methods(before: Mapping[str, bytes], after: Mapping[str, str]) -> Iterator[CapabilityUse]:
-    """Yield each new method that writes objects as texts, by which a test compares two of them.
+    """Yield each new method that converts objects to strings by which a test compares two of them.
 
     Args:
         before: The task's files, path -> content.
@@ -68,7 +68,7 @@ def _count(name: str, text: str) -> int:
 
 
 def _list_methods(root: Node) -> Iterator[tuple[tuple[str, str], Node]]:
-    """Yield (type, name) and the node of each method that writes an object as a text."""
+    """Yield (type, name) and the node of each method that converts an object to a string."""
     for node in walk(root):
         name = get_text(node.child_by_field_name("name")).replace('"', "'") if node.type in METHODS else ""
         if name not in RENDERERS:
@@ -97,7 +97,7 @@ def _writes_all_fields(method: Node, kind: str) -> bool:
 
 
 def _is_compared(path: str, kind: str, name: str, files: Mapping[str, bytes]) -> bool:
-    """Return whether a test compares two objects by their texts, and names their type."""
+    """Return whether a test compares two objects by their strings, and names their type."""
     folder, renderer = posixpath.dirname(path), RENDERERS[name]
     pair = re.compile(rf"\b{renderer}\([^\n]*(?:[!=]==?\s*|,\s*|\.\w+\(\s*){renderer}\(")
     assigned = re.compile(rf"\b(\w+)(?:, \w+)*\s*:?=\s*{renderer}\(")

@@ -1,4 +1,4 @@
-"""A use of a capability in one text, and names that the rules of all languages recognise."""
+"""A use of a capability in one file, and names that the rules of all languages recognise."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ ENTRY_FUNCTION = re.compile(r"_*(?:\w+_)?(?:main|cli|parse_arg\w*)")
 
 
 MERGED_NAME = "a second name "
-"""How the name of a use begins that makes a name stand for another one's value: of a member of an enumeration, say."""
+"""The start of the name of a use that makes a name an alias of another value, such as that of a member of an
+enumeration."""
 SECOND_NAME_FOR = " for "
-"""What stands in it before the other name, if that is known."""
+"""What precedes the other name in the name of such a use, if that is known."""
 PACKAGE_MEMBER = " of the package "
-"""What stands between a property and its package in the name of a use that changes an imported package."""
+"""What separates a property from its package in the name of a use that changes an imported package."""
 PROCESS_FILE = re.compile(r"/proc(?:/.*)?", re.DOTALL)
 """A path through which a program can see its processes."""
 

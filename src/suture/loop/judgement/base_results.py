@@ -121,7 +121,7 @@ class ProposedChange:
 
     @cached_property
     def mixed(self) -> frozenset[str]:
-        """The changed files that hold code beside its tests, before and after the change."""
+        """The changed files that hold code together with its tests, before and after the change."""
         mixed = find_mixed_files(self.before) & find_mixed_files(self.after)
         return mixed & {*self.changed}
 

@@ -36,8 +36,8 @@ certification shares: a verdict must not depend on how busy the machine is. By j
 HIDING_USES = frozenset(("ends_process", "skips_tests"))
 """Capabilities that hide failing tests where a command is judged by its exit status. Here the tests still fail."""
 MIN_MISSED_MISTAKES = 3
-"""Deliberate mistakes that the tests of a proven change must miss for a remark. One may be no mistake, as `None` in
-place of `False` where callers only look at the truth. Chosen by judgement; not measured."""
+"""Deliberate mistakes that the tests of a proven change must miss for a remark. A single one may be harmless, as `None`
+in place of `False` where callers only test for truth. Chosen by judgement; not measured."""
 LARGE_CHANGE_LINES = 800
 """Changed lines from which a person can hardly review a change. Chosen by judgement; not measured."""
 
@@ -197,7 +197,7 @@ def find_guard_findings(guards: GuardedLines, has_proof: bool) -> Iterator[Chang
     if guards.mistakes > guards.noticed:
         missed = guards.mistakes - guards.noticed
         is_minor = notices_most or (has_proof and missed < MIN_MISSED_MISTAKES)
-        # That the tests notice no mistake in lines that they do not run is no further fact.
+        # It adds nothing that the tests notice no mistake in lines that they do not run.
         yield ChangeFinding(
             code="mistakes_not_noticed",
             severity="note" if is_minor or none_runs else "remark",
@@ -257,8 +257,8 @@ def alters_test_run(path: str, before: str, after: str) -> bool:
 
     Args:
         path: One of `find_configuration_changes`.
-        before: The file's text; empty for a new file.
-        after: The file's text after the change; empty for a removed file.
+        before: The file's content; empty for a new file.
+        after: The file's content after the change; empty for a removed file.
     """
     name = posixpath.basename(path)
     if name in SECTION_FILES:
@@ -278,7 +278,7 @@ def _read_sections(text: str) -> dict[str, list[str]]:
         line = PYTHON_VERSION.sub("", row.strip())
         header = SECTION.match(line) if row[:1] == "[" else None
         if header is not None:
-            # The lines of any other section go into a list that nobody reads.
+            # The lines of any other section go into a list that is not read.
             is_read = TEST_SECTIONS.match(header[1].strip().replace('"', "")) is not None
             lines = sections.setdefault(header[1], []) if is_read else []
         elif line and not line.startswith("#"):

@@ -255,7 +255,7 @@ def _compare_policies(certificate: JudgementCertificate, own: Judgement, setting
 
 
 def _list_outcomes(judgement: Judgement) -> dict[str, str]:
-    """Return how each test ended in each run, and what follows from it, as texts."""
+    """Return how each test ended in each run, and what follows from it, as strings."""
     texts = [
         f"{test} {status} {RUN_TEXTS.get(run, run)}"
         for run, statuses in judgement.runs.items()

@@ -118,7 +118,8 @@ def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTest
             names=supported,
             count=len(supported),
         )
-    # A further test beside one that proves the change, or without any change of the code, needs to prove nothing.
+    # A further test in addition to one that proves the change, or without any change of the code, needs to prove
+    # nothing.
     severity: FindingSeverity = "remark" if runs.code and not tests.proving else "note"
     for test in sorted(sources.new_ids(tests.unproving)):
         yield ChangeFinding(code="test_proves_nothing", severity=severity, test=test)
@@ -247,7 +248,7 @@ def _weigh(
 def _weigh_broken_expectation(change: TestChange, runs: TestRuns) -> tuple[FindingCode, FindingSeverity]:
     """Weigh another expectation of a test that passed before, and by its old version fails now.
 
-    A new version that passes with the old code, too, no longer tells the two apart: it expects less.
+    A new version that passes with the old code, too, no longer distinguishes the two: it expects less.
     """
     reached = _ids_of(change, runs.after) & runs.after.passed
     if reached and _passes_unhelped(change, runs):

@@ -302,7 +302,7 @@ def _join(verdict: Verdict, other: Verdict) -> Verdict:
 
 
 async def compare_runs(runs: TestRuns, changed_tests: Iterable[str]) -> ComparedTests:
-    """Return how each test ended without and with the change; tests that end by chance are set apart.
+    """Return how each test ended without and with the change; tests that end by chance are separated.
 
     Args:
         changed_tests: Ids of tests that are new or have another source than before.

@@ -1,1 +1,1 @@
-"""Commands that read what runs left behind."""
+"""Commands that read the records of runs."""

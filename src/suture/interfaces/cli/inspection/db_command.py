@@ -91,7 +91,7 @@ def _import_runs(settings: Settings, *, from_scratch: bool, as_json: bool) -> No
 
 
 def _rebuild_memories(settings: Settings, store: Store) -> dict[str, int]:
-    """Restore the memories that runs left behind; return the number of memories per table."""
+    """Restore the memories of recorded runs; return the number of memories per table."""
     from suture.core.ledger import list_runs
     from suture.storage.memory.run_memory import relearn_from_runs
 

@@ -37,7 +37,7 @@ Limit = Annotated[int, Option("--limit", min=1, max=1000, help="Max number of me
 DASH = Path("-")
 """Stands for stdin or stdout."""
 MAX_TEXT_WIDTH = 70
-"""Characters of a memory in a list, chosen so that a line fits a usual terminal."""
+"""Characters of a memory in a list, chosen so that a line fits an ordinary terminal."""
 
 
 @memory_app.command()

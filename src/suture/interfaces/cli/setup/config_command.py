@@ -39,7 +39,7 @@ _suture_completion() {
 
 complete -o default -F _suture_completion suture
 """.lstrip()
-"""Like Typer's script, which completes nothing behind a colon."""
+"""Like Typer's script, which completes nothing after a colon."""
 SETTINGS_TEMPLATE = """\
 # Suture's settings for this project. `suture config show` lists all settings; docs/settings.md explains them.
 # Without `suture trust`, only harmless settings of a project's own file apply.

@@ -49,7 +49,7 @@ USUAL_OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 
 class CommandWithExamples(TyperCommand):
-    """A command of the program whose help shows its summary, examples, usual options, details and other options."""
+    """A command of the program whose help shows its summary, examples, common options, details and other options."""
 
     def format_help_text(self, ctx: Context, formatter: HelpFormatter) -> None:
         """Write the summary and the examples."""
@@ -61,7 +61,7 @@ class CommandWithExamples(TyperCommand):
                 formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:
-        """Write the arguments, the usual options, the details, and the other options."""
+        """Write the arguments, the common options, the details, and the other options."""
         usual = USUAL_OPTIONS.get(str(self.name))
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": [], "More options": []}
         for param in self.get_params(ctx):

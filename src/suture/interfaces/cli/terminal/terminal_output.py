@@ -85,7 +85,7 @@ def print_line(screen: Console, line: str, *, style: str | None = None) -> None:
 
 
 def print_prompt(text: str) -> None:
-    """Print a question on stderr and leave the cursor behind it."""
+    """Print a question on stderr and leave the cursor after it."""
     make_console(stderr=True).print(
         escape_line_breaks(escape_unprintable(text)), end=" " if not text.endswith(" ") else ""
     )

@@ -63,7 +63,7 @@ PLAN_STAGES = {
 REVIEW_OPTIONS = (
     PermissionOption(option_id="approve", name="Yes", kind="allow_once"),
     PermissionOption(option_id="reject", name="No, try something else", kind="reject_once"),
-    # A kind is only a hint for how the client shows an option. This one sets it apart from the other refusal.
+    # A kind is only a hint for how the client shows an option. This one distinguishes it from the other refusal.
     PermissionOption(option_id="abort", name="Stop the run", kind="reject_always"),
 )
 REPAIR_CHOICE_OPTIONS = (

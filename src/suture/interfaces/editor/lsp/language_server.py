@@ -1,4 +1,4 @@
-"""The language server: it answers the editor's requests and commands, and publishes diagnostics by itself."""
+"""The language server: it answers the editor's requests and commands, and publishes diagnostics on its own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Find what a Go file uses of the test machinery and of the runtime, in its syntax tree.
 
-Find calls of a Go file that write at a path inside the project, as far as the path's text shows.
+Find calls of a Go file that write at a path inside the project, as far as the source of the path shows.
 
 A relative path is inside the project, because `go test` runs in the package's folder.
 """

@@ -30,7 +30,7 @@ ANSWERING_METHODS = (
     "indexOf", "lastIndexOf", "find", "findIndex", "findLast", "findLastIndex", "at", "get", "startsWith", "endsWith",
     "test", "match", "search", "isSubsetOf", "isSupersetOf", "isDisjointFrom", "join", "size", "length",
 )  # fmt: skip
-"""Methods of built-in classes, and usual names of comparisons, of which tests check the result."""
+"""Methods of built-in classes, and common names of comparisons, of which tests check the result."""
 COMPARING_METHODS = (
     "every", "some", "includes", "has", "equals", "isEqual", "equal", "startsWith", "endsWith", "isSubsetOf",
     "isSupersetOf", "isDisjointFrom",

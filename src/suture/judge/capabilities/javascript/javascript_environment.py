@@ -51,7 +51,7 @@ TERMINALS = re.compile(
 )
 """What shows whether a person started the program at a terminal, or its command line."""
 TERMINAL_SIZES = re.compile(r"process\.(?:stdout|stderr)\.(?:columns|rows)")
-"""The size of a terminal, undefined without one. Whoever also uses the size does not ask for the terminal."""
+"""The size of a terminal, undefined without one. Code that also uses the size does not ask for the terminal."""
 SHOWING_CALLS = ("JSON.stringify", "String", "node:util.inspect", "node:util.format")
 """Functions that convert an object to a string."""
 FOLDER_LISTING = re.compile(r"node:fs\.(?:readdir|opendir|glob)(?:Sync)?")

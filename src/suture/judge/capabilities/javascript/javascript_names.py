@@ -62,7 +62,8 @@ class JavaScriptNames:
         declared: Names that the file declares: a local function `expect` is not the test runner's.
         functions: Names of functions that the file declares.
         assigned: Name -> the value that it is first declared with.
-        packages: Name -> the package that it is imported from, or that its object belongs to. Modules of Node are none.
+        packages: Name -> the package that it is imported from, or that its object belongs to. Modules of Node do not
+            count.
         copies: Names of copies, whose properties may change: `const env = { ...process.env }`.
         patching: Function that changes the properties of parameters -> their positions. A method has a dot before
             its name.
@@ -121,7 +122,7 @@ class JavaScriptNames:
         return ""
 
     def get_key(self, node: Node | None) -> str:
-        """Return the text that an expression between brackets is, or that its variable is declared with."""
+        """Return the string that a bracketed expression is, or that its variable is declared with."""
         return get_string(node) or get_string(self.assigned.get(get_text(node)))
 
     def find_destructured(self, node: Node) -> Iterator[tuple[str, Node]]:
@@ -136,9 +137,9 @@ class JavaScriptNames:
             yield _normalize(f"{owner}.{get_text(key)}"), local
 
     def find_package(self, node: Node | None) -> str:
-        """Return the package that an expression's object belongs to; empty if it is none that the file imports.
+        """Return the package that an expression's object belongs to; empty if the file does not import it.
 
-        What a function returns belongs to nobody.
+        What a function returns belongs to no package.
         """
         while node is not None and node.type in ("member_expression", "subscript_expression", *UNWRAPPED):
             inner = node.named_children[0] if node.named_children else None
@@ -252,7 +253,7 @@ def get_enclosing_function(node: Node) -> str:
 
 
 def get_string(node: Node | None) -> str:
-    """Return the text of a string literal; empty for anything else."""
+    """Return the content of a string literal; empty for anything else."""
     if node is None or node.type not in ("string", "template_string"):
         return ""
     return (

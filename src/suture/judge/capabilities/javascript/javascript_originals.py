@@ -81,7 +81,7 @@ def _is_replaced(name: str, test: str) -> bool:
 
 
 def _read(path: str, text: str) -> tuple[Counter[str], dict[str, int]]:
-    """Return how often a text calls each function by its name, and the line at which it stores one at its load."""
+    """Return how often a file calls each function by its name, and the line at which it stores one while it loads."""
     language = next(iter(detect_file_languages((path,))))
     calls: Counter[str] = Counter()
     stored: dict[str, int] = {}

@@ -35,7 +35,7 @@ PATCHED_OBJECT = re.compile(
 )
 """The object that `PATCHING_CALL` changes, such as `Array.prototype` or `util.inspect.defaultOptions`."""
 OBSERVED_VARIABLE = r"(?:TZ|LANG|LANGUAGE|LC_\w+)"
-"""A variable of the environment by which the runtime computes what tests observe: dates, and texts in a language."""
+"""An environment variable on which something that tests observe depends: dates, and localised strings."""
 HARMLESS_TARGET = re.compile(
     rf"process\.(?:exitCode|title|argv|env(?!\.{OBSERVED_VARIABLE}$))\b.*|Error\.stackTraceLimit"
     r"|node:https?\.globalAgent.*",
@@ -105,7 +105,7 @@ def is_changed_built_in(left: Node, target: str, names: JavaScriptNames) -> bool
 
     Args:
         left: The left side of the assignment.
-        target: Its dotted path, or its text.
+        target: Its dotted path, or its source.
     """
     root = re.split(r"[.\[]", target)[0]
     is_own_name = re.split(r"[.\[]", get_text(left))[0] in names.copies or (

@@ -227,7 +227,7 @@ def _find_call_uses(node: Node, line: int, names: JavaScriptNames) -> Iterator[U
 
 
 def _find_loading_uses(name: str, first: Node | None, line: int, names: JavaScriptNames) -> Iterator[Use]:
-    """Yield what a call of `require` or `import` loads, or that its text does not show it."""
+    """Yield what a call of `require` or `import` loads, or that its source does not show it."""
     if name not in ("require", "import") or first is None:
         return
     yield from _find_module_uses(first, line)
@@ -332,7 +332,7 @@ def _is_made_of_literals(node: Node | None) -> bool:
 
 
 def _is_searched(node: Node) -> bool:
-    """Return whether an expression is searched for a text: `/x/.test(error.stack)`, `error.stack.includes("x")`."""
+    """Return whether an expression is searched for a string: `/x/.test(error.stack)`, `error.stack.includes("x")`."""
     above = node.parent
     if above is not None and above.type == "arguments" and above.parent is not None:
         called = get_text(get_field(above.parent, "function")).rpartition(".")[2]
@@ -358,7 +358,7 @@ def _is_new_error(node: Node, names: JavaScriptNames) -> bool:
 
 
 def _find_spoofing_uses(member: str, node: Node, line: int) -> Iterator[Use]:
-    """Yield a member that decides a comparison. One that converts its own object's data is usual."""
+    """Yield a member that decides a comparison. One that converts its own object's data is common."""
     parts = list(walk(node))
     reads_object = any(part.type == "super" or (part.type == "this" and _reads_data(part)) for part in parts)
     if member == "Symbol.toStringTag" and any(COMPARED_TAG.fullmatch(get_string(part)) for part in parts):

@@ -1,7 +1,7 @@
 """Repeat the bodies of functions and loops of a Python file with the values that the file passes to them.
 
 `_set(string, "digits", "1")` changes a module although `_set` itself only contains `setattr(owner, name, value)`. Rules
-that look at one expression see this in a copy of the body, in which the values stand in place of the parameters.
+that look at one expression see this in a copy of the body, in which the values replace the parameters.
 """
 
 from __future__ import annotations

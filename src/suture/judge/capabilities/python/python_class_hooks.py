@@ -1,4 +1,4 @@
-"""Find classes of a Python file that decide by themselves which exceptions and objects are of their kind.
+"""Find classes of a Python file that decide on their own which exceptions and objects are of their kind.
 
 `pytest.raises(ParseError)` accepts any exception that `ParseError` calls a kind of itself. It may do so by a method
 of its metaclass, by a registration, or by bases that a call computes.

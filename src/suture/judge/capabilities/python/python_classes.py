@@ -258,7 +258,7 @@ def _is_lying_method(function: ast.FunctionDef | ast.AsyncFunctionDef, bases: se
 
 
 def _folds_one_side(node: ast.Compare) -> bool:
-    """Return whether a comparison brings only one of two values into a form that different values share."""
+    """Return whether a comparison converts only one of two values into a form that different values share."""
     folded = [
         any(isinstance(part, ast.Call) and _get_last_name(part) in FOLDING_CALLS for part in ast.walk(side))
         for side in (node.left, *node.comparators)

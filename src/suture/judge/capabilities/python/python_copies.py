@@ -113,7 +113,7 @@ def _is_stored(value: ast.expr, own: str) -> bool:
 
 
 def _names_object(value: ast.expr, own: str) -> bool:
-    """Return whether what `__reduce__` returns leads back to the object: a text, or an argument that is the object."""
+    """Return whether what `__reduce__` returns leads back to the object: a string, or the object as an argument."""
     if isinstance(value, ast.Constant):
         return isinstance(value.value, str)
     given = value.elts[1:2] if isinstance(value, ast.Tuple) else []
@@ -125,7 +125,7 @@ def _names_object(value: ast.expr, own: str) -> bool:
 
 
 def _binds_otherwise(node: ast.ClassDef, member: ast.stmt, old: ast.stmt | None) -> bool:
-    """Return whether the fields that patterns bind by position stand in another order than in the constructor."""
+    """Return whether the fields that patterns bind by position have another order than in the constructor."""
     value = getattr(member, "value", None)
     names = [getattr(part, "value", None) for part in getattr(value, "elts", ())]
     if not isinstance(value, ast.Tuple | ast.List):

@@ -311,7 +311,7 @@ def _list_attributes(name: str, methods: Mapping[str, ast.AST], depth: int) -> s
 
 
 def _is_only_typed(name: ast.Name, method: ast.AST) -> bool:
-    """Return whether a name only stands in `type(self)`, `isinstance(self, A)` or `self is other`."""
+    """Return whether a name only occurs in `type(self)`, `isinstance(self, A)` or `self is other`."""
     for part in ast.walk(method):
         if isinstance(part, ast.Call) and name in part.args and isinstance(part.func, ast.Name):
             return part.func.id in ("type", "isinstance")

@@ -84,7 +84,7 @@ def find_hidden_effects(node: ast.AST, names: ModuleNames) -> Iterator[Use]:
 
 
 def find_hiding_texts(text: str, line: int) -> Iterator[Use]:
-    """Yield what a text refers to: a file that is the output of the process, or a table that another one hides."""
+    """Yield what a string refers to: a file that is the output of the process, or a table that another one hides."""
     if OUTPUT_FILE.fullmatch(text):
         yield Use(code="hides_effects", name=text, line=line, key="output")
     for match in SHADOWING.finditer(text):
@@ -125,14 +125,14 @@ def _changes_owner(node: ast.AST, names: ModuleNames) -> bool:
 
 
 def _find_definition(node: ast.Call, names: ModuleNames) -> str:
-    """Return which function or collation of SQLite itself a call defines anew."""
+    """Return which function or collation of SQLite itself a call redefines."""
     is_definition = isinstance(node.func, ast.Attribute) and node.func.attr in SQL_DEFINITIONS
     name = names.fold_text(node.args[0]) if is_definition and node.args else None
     return f"SQL function {name}" if name is not None and name.lower() in SQL_FUNCTIONS else ""
 
 
 def _accepts_failure(node: ast.Compare, names: ModuleNames) -> bool:
-    """Return whether a comparison tells exit codes of a child process apart that all mean failure."""
+    """Return whether a comparison distinguishes exit codes of a child process that all mean failure."""
     if not isinstance(node.left, ast.Attribute) or node.left.attr != "exitcode":
         return False
     codes = names.fold(node.comparators[0])

@@ -68,7 +68,7 @@ def _make_use(name: str, other: str, node: Definition) -> Use:
 def _read_scopes(tree: ast.Module) -> dict[str, dict[str, Definition]]:
     """Return the names of a module, of its classes and of its dictionaries that are defined once there.
 
-    Those of the module have an empty scope. An enumeration makes equal members one by itself.
+    Those of the module have an empty scope. An enumeration itself merges equal members.
     """
     scopes: dict[str, dict[str, Definition]] = {"": _read_body(tree.body)}
     for name, node in scopes[""].copy().items():

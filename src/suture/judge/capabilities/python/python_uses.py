@@ -368,7 +368,7 @@ def _find_module_attribute_uses(attribute: str, line: int, names: ModuleNames) -
 
 
 def _shorten_path(name: str) -> str:
-    """Return the name behind a detour: `sys.modules` for `logging.sys.modules`."""
+    """Return a name without its detour: `sys.modules` for `logging.sys.modules`."""
     parts = name.split(".")
     # Some modules of the standard library import `sys` as `_sys`.
     starts = [index for index, part in enumerate(parts) if part.removeprefix("_") in REACHED_MODULES]
