@@ -47,4 +47,4 @@ MAX_REFERENCED_FILES = 1000
 """Maximum number of files in a folder that a project's settings name, for the same reason."""
 MAX_UNCOLLECTED_OBJECTS = 50_000
 """New objects after which a process of Suture searches for garbage. At Python's own number, 700, a tenth of the time to
-start is spent on searching the imported modules, which are no garbage."""
+start is spent on searching the imported modules, which are not garbage."""
