@@ -88,7 +88,7 @@ async def show_run(task: str | Path, options: HealOptions | WriteOptions) -> Asy
     """Carry out a run. Yield its progress so far, with its diff or code at the end."""
     assert options.settings is not None
     shown: list[str] = []
-    narrator = ProgressNarrator()
+    narrator = ProgressNarrator(suggest_commands=False)
     try:
         async for item in stream(task, options):
             if isinstance(item, Result):

@@ -197,6 +197,8 @@ def test_after_a_tool_the_agent_is_told_only_what_it_was_not_told_before(tmp_pat
 def test_remarks_are_shown_to_the_user_when_the_agent_stops(tmp_path: Path) -> None:
     remarks = answer(tmp_path, "Stop", "compares with 4", "accepted_with_remarks")
     assert remarks == {"systemMessage": "compares with 4"}
+    assert answer(tmp_path, "Stop", "compares with 4", "accepted_with_remarks") == {}
+    assert answer(tmp_path, "Stop", "adds 5", "accepted_with_remarks") == {"systemMessage": "adds 5"}
     assert answer(tmp_path, "PostToolUse", "compares with 4", "accepted_with_remarks") == {}
 
 

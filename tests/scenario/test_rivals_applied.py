@@ -11,10 +11,12 @@ import pytest
 from bare_pytest import BARE_PYTEST
 from run_events import read_event_data
 from suture.api import HealOptions, apply_rival, heal, undo
+from suture.api.delivery.rivals import make_verification_settings
 from suture.core.ledger import Ledger, find_run, select_events
 from suture.core.ledger.kinds import ComparedChange, RepairUndetermined
 from suture.core.records import Result
 from suture.core.settings import CertificationSettings, PathSettings, RepairSettings, Settings
+from suture.core.settings.setting_changes import override_settings
 from suture.errors import UsageError
 from suture.judge.certificates import Certificate, load_any_certificate
 
@@ -92,6 +94,12 @@ async def test_the_second_change_is_verified_applied_and_undone(
     assert certificate.claims.label.endswith("chosen by a person")
     assert undo(rival.run_id, settings=settings).files == ("shop.py",)
     assert (shop / "shop.py").read_text() == SHOP
+
+
+def test_a_change_is_verified_without_the_models_of_the_run_that_found_it(settings: Settings) -> None:
+    names = {"models.coder": "openai:m", "models.escalate": "openai:m", "model.fallbacks": ["openai:m"]}
+    used = make_verification_settings(override_settings(settings, names))
+    assert (used.models.coder, used.models.escalate, used.model.fallbacks) == ("none", None, ())
 
 
 async def test_the_first_change_is_the_result_itself(

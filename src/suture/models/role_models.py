@@ -311,7 +311,9 @@ def choose_model(settings: Settings) -> tuple[str, str]:
     detected = next((place for place in detect_models(settings) if place.model), None)
     if detected is not None:
         return detected.model, f"found: {detected.detail}"
-    return f"local:{next(iter(CATALOGUE))}", "the default, not fetched yet: `suture models pull`"
+    is_installed = importlib.util.find_spec("xllamacpp") is not None
+    remedy = "not fetched yet: `suture models pull`" if is_installed else format_install_command("local")
+    return f"local:{next(iter(CATALOGUE))}", f"the default, {remedy}"
 
 
 def resolve_auto_model(settings: Settings, model_name: str | None = None) -> Settings:

@@ -36,7 +36,11 @@ from suture.mutation.edits import decode_source, encode_source
 from suture.project.workspace import apply_diff, decode_text, overlay_candidate, require_unchanged
 from suture.sandbox import Sandbox
 
-VERIFICATION_SETTINGS: Mapping[str, object] = {"loop.autonomy": "full_auto", "loop.recipe": "adaptive"}
+VERIFICATION_SETTINGS: Mapping[str, object] = {
+    "loop.autonomy": "full_auto",
+    "loop.recipe": "adaptive",
+    "models.coder": NO_MODEL,
+}
 """Settings of a run that verifies a chosen change: the person has decided, and no other role has a part in it."""
 
 
@@ -98,8 +102,15 @@ async def apply_rival(
     is_default = not commit and branch is None and patch is None
     delivery = choose_delivery(apply=is_default, commit=commit, branch=branch, patch=patch)
     _require_deliverable_change(recorded, files, delivery)
-    origin = await load_fork_state(recorded, _find_step_before_search(recorded.events))
-    run_settings = override_settings(recorded.settings, VERIFICATION_SETTINGS)
+    step = _find_step_before_search(recorded.events)
+    started = first_payload(recorded.events, RunStarted)
+    if started is not None and started.fork is not None and step < started.fork.step:
+        raise UsageError(
+            f"run {recorded.folder.id} continues another one, which found the changes",
+            remedy=f"suture apply {started.fork.run} --rival {number}",
+        )
+    origin = await load_fork_state(recorded, step)
+    run_settings = make_verification_settings(recorded.settings)
     async with open_run_models(run_settings, NO_MODEL, live=True) as models:
         spec = replace(
             recorded.spec(models, sandbox),
@@ -109,6 +120,14 @@ async def apply_rival(
             origin=replace(origin, choice=choice, files=files),
         )
         return await execute_run(spec, delivery, on_event=on_event)
+
+
+def make_verification_settings(settings: Settings) -> Settings:
+    """Return the settings of a run that verifies a change and asks no model, from those of the run that found it."""
+    settings = override_settings(settings, VERIFICATION_SETTINGS)
+    models = settings.models.model_copy(update={"escalate": None})
+    model = settings.model.model_copy(update={"fallbacks": ()})
+    return settings.model_copy(update={"models": models, "model": model})
 
 
 def _require_result(folder: RunFolder) -> Result:

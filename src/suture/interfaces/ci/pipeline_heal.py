@@ -216,7 +216,7 @@ async def _heal_and_gate(
         report,
         outcome=result.outcome,
         reason=result.cause or "",
-        detail=render_reason(result.reason),
+        detail=render_reason(result.reason) + (f" ({result.reason.remedy})" if result.reason.remedy else ""),
         run=result.run_id,
         diff=result.diff,
         edits=edits,

@@ -23,7 +23,7 @@ from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.interfaces.narrative.judgement_text import MAX_SUMMARY_FINDINGS, list_facts
 from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
-from suture.interfaces.narrative.rival_text import rival_lines, undetermined_sentence
+from suture.interfaces.narrative.rival_text import is_chosen_by_person, rival_lines, undetermined_sentence
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 from suture.interfaces.narrative.wording import render_capability, render_judge, render_verdict_notes
 from suture.project.python_source.parsing import imported_paths, loaded_files
@@ -179,8 +179,10 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield f"Your program ran {format_count(ran.turn, 'time')}. Its output: suture show {folder.id}"
         return
     chosen = last_payload(events, kinds.RepairChosen)
-    if result.outcome == "not_healed" and chosen is not None and chosen.by == "person":
-        yield "Nothing was applied: the change that you chose does not pass."
+    if result.outcome == "not_healed" and chosen is not None and is_chosen_by_person(result, chosen):
+        is_doubted = "low_confidence" in result.reason.notes
+        fault = "is below your limit of confidence" if is_doubted else "does not pass"
+        yield f"Nothing was applied: the change that you chose {fault}."
         return
     if not result.ok and (hint := deselection_hint(events)):
         yield hint

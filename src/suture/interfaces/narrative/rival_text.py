@@ -40,8 +40,15 @@ def rival_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = T
         hint = ", or let --ask ask you" if suggest_commands and undetermined.calls and not was_asked else ""
         what = "tells them apart" if len(undetermined.changes) > 1 else "fails where the change is wrong"
         yield f"Add a test that {what}, or review the diff{hint}."
-    elif result.ok and chosen is not None and (chosen.passed or chosen.by == "person"):
+    elif result.ok and chosen is not None and (chosen.passed or is_chosen_by_person(result, chosen)):
         yield _choice_sentence(chosen)
+
+
+def is_chosen_by_person(result: Result, chosen: kinds.RepairChosen) -> bool:
+    """Return whether a result is the change that a person chose, or what minimising left of it."""
+    candidate = result.candidate
+    is_chosen = candidate is not None and chosen.candidate in (candidate.hash, candidate.parent)
+    return chosen.by == "person" and is_chosen
 
 
 def _choice_sentence(chosen: kinds.RepairChosen) -> str:

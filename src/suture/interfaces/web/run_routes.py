@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, Request
+from fastapi import APIRouter, Header, Path, Request
 
 from suture.api import ReviewAnswer, apply, pending_review, undo
 from suture.api.interruption import run_in_loop_thread
@@ -132,10 +132,13 @@ async def apply_change(run: Run, service: WebServiceDependency, _: Admin) -> Run
 
 
 @router.post("/runs/{run}/rivals/{number}/apply", status_code=202, responses=problem_responses(404, 409, 429))
-async def apply_rival(run: Run, number: int, service: WebServiceDependency, caller: Admin) -> RunAccepted:
+async def apply_rival(
+    run: Run, number: Annotated[int, Path(ge=2)], service: WebServiceDependency, caller: Admin
+) -> RunAccepted:
     """Verify another of the changes between which this run's tests do not decide, and apply it if it passes.
 
-    A new run does that; its id is in the response. The project is below one of serve.roots.
+    A new run does that; its id is in the response. The first change is the run's result, which `apply` applies.
+    The project is below one of serve.roots.
     """
     _require_own_project(service, run)
     return _job_receipt(service, service.submit(caller, "rival", {"of": run, "number": number}))

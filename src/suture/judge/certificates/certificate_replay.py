@@ -363,11 +363,11 @@ def _render_claimed_signs(
         found: Path and code of each sign that the replay found -> its text.
     """
     texts = set(certificate.claims.warnings) - set(found.values())
-    claimed = {(path, code) for path, codes in certificate.claims.signs.items() for code in codes}
-    for path, code in sorted(claimed - found.keys()):
-        warnings = sorted(text for text in texts if text.startswith(f"{path}: "))
-        texts -= set(warnings)  # several signs of one file are listed once
-        yield from (f"{text} (only claimed)" for text in warnings or [f"{path}: {code.replace('_', ' ')}"])
+    for path, codes in sorted(certificate.claims.signs.items()):
+        missed = sorted(code for code in codes if (path, code) not in found)
+        warnings = sorted(text for text in texts if text.startswith(f"{path}: ")) if missed else []
+        listed = warnings or [f"{path}: {code.replace('_', ' ')}" for code in missed]
+        yield from (f"{text} (only claimed)" for text in listed)
 
 
 def _is_late(certificate: Certificate, sign: TamperingWarning) -> bool:

@@ -221,7 +221,7 @@ async def measure_mutants(
 
     Args:
         baseline: The verdict on the user's code, if there is any.
-        timeout_s: Wall-deadline seconds.
+        timeout_s: Wall-clock seconds.
     """
     known = context.mutation_results.get(candidate.hash)
     if known is not None:

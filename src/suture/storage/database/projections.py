@@ -40,7 +40,9 @@ from suture.errors import StorageError
 from suture.storage.database.search_words import index_text
 from suture.storage.tuning import MAX_ERROR_CHARS, MAX_ERROR_KIND_CHARS, MAX_KEY_CHARS, MAX_STATEMENT_CHARS
 
-EXCEPTION = re.compile(r"(?:\w+\.)*([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning))\b")
+EXCEPTION = re.compile(
+    r"\s*(?:Uncaught )?(?:[\w<>]+\.)*([A-Za-z_]\w*(?:Error|Exception|Exit|Interrupt|Iteration|Warning))\b"
+)
 """The name of an exception class at the start of a message, perhaps with its module."""
 ErrorKind = Literal["wrong_answer", "timeout", "not_collected", "error", "unknown"]
 """Kinds of failures without an exception. `unknown` stands for a verdict that cannot be read."""

@@ -123,7 +123,7 @@ def answer_hook(judgement: Judgement, reasons: str, call: HookCall, home: Path) 
     if judgement.outcome != "rejected":
         memory.unlink(missing_ok=True)
         has_remarks = judgement.outcome == "accepted_with_remarks" and call.event not in TOOL_EVENTS
-        return {"systemMessage": reasons} if has_remarks else {}
+        return _show_remarks(reasons, memory.with_suffix(".remarks")) if has_remarks else {}
     if call.event in TOOL_EVENTS:
         return _answer_tool_event(reasons, call.event, memory)
     blocks = _read_count(memory) if call.goes_on else 0
@@ -132,6 +132,15 @@ def answer_hook(judgement: Judgement, reasons: str, call: HookCall, home: Path) 
         return {"systemMessage": note}
     _remember(str(blocks + 1), memory)
     return {"decision": "block", "reason": reasons}
+
+
+def _show_remarks(remarks: str, memory: Path) -> Mapping[str, Any]:
+    """Return the remarks for the user, unless they are those that the last call of this session showed."""
+    digest = content_hash([remarks])
+    if memory.is_file() and memory.read_text("ascii", "replace") == digest:
+        return {}
+    _remember(digest, memory)
+    return {"systemMessage": remarks}
 
 
 def _answer_tool_event(reasons: str, event: str, memory: Path) -> Mapping[str, Any]:
