@@ -18,6 +18,7 @@ from storage.database.sample_runs import write_run, write_sample_runs
 from suture.api import WriteOptions
 from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, total_spend
 from suture.core.ledger.kinds import RunResumed
+from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import PathSettings, Settings, StoreSettings
 from suture.storage.database import projection_updates
 from suture.storage.database.projection_updates import (
@@ -29,7 +30,7 @@ from suture.storage.database.projection_updates import (
     stored_rows,
     write_rows,
 )
-from suture.storage.database.projections import project_run
+from suture.storage.database.projections import first_error, project_run
 from suture.storage.database.run_queries import summarise_runs
 from suture.storage.database.run_query import RunQuery
 from suture.storage.database.store import Store, open_store
@@ -347,3 +348,20 @@ async def test_a_failing_database_only_causes_a_warning(
     assert "\n" not in warning
     assert "secret" not in warning
     assert f"run {result.run_id} is not in the database yet" in warning
+
+
+@pytest.mark.parametrize(
+    ("exception", "kind"),
+    [
+        ("TypeError: an integer is required", "TypeError"),
+        ("json.decoder.JSONDecodeError: Expecting value", "JSONDecodeError"),
+        ("Uncaught AssertionError [ERR_ASSERTION]: 1 !== 2", "wrong_answer"),
+        ("shop.make.<locals>.StockError", "StockError"),
+        ("Error: expected TypeError to be thrown", "Error"),
+        ("Failed: DID NOT RAISE ValueError", "Failed"),
+    ],
+)
+def test_the_kind_of_an_error_is_the_class_that_was_raised(exception: str, kind: str) -> None:
+    fact = Counterexample(check_id="t", exception=exception)
+    outcome = CheckOutcome(check_id="t", status="failed", evidence="nonce", counterexample=fact)
+    assert first_error(Verdict(candidate="c", outcomes=(outcome,), evidence="nonce"))[0] == kind
