@@ -103,7 +103,8 @@ DECEPTIVE = [
     "    def __reduce__(self):\n        return _same, (id(self),)",
     "    def __reduce_ex__(self, version):\n        return 'BASKET'",
     "    __match_args__ = ('name', 'lines')",
-    "    def copy(self):\n        return self if self.lines else Basket([], self.name)",
+    "    def __copy__(self):\n        return self if self.lines else Basket([], self.name)",
+    "    def same(self):\n        return self\n    __copy__ = same",
 ]
 FAITHFUL = [
     "    def __deepcopy__(self, memo):\n        return Basket(deepcopy(self.lines, memo), self.name)",
@@ -113,7 +114,14 @@ FAITHFUL = [
     "    __reduce__ = object.__reduce__",
     "    __match_args__ = ('lines', 'name')",
     "    __match_args__ = ('lines',)",
-    "    def clone(self):\n        def own():\n            return 1\n        return Basket(self, own())",
+    "    def copy(self):\n        return Basket(list(self.lines), self.name)\n    __copy__ = copy",
+    "    def __copy__(self):\n        def own(part=None):\n            return self\n        return Basket(self, own())",
+    "    def __copy__(self):\n        made = self\n        for line in self.lines:\n"
+    "            made = made.replace(line)\n        return made",
+    "    def __copy__(self):\n        made = self\n        made = Basket([], self.name)\n        return made",
+    "    def clone(self):\n        run(['git', 'clone', self.name])\n        return self",
+    "    __slots__ = ('name', 'lines')\n    __match_args__ = __slots__",
+    "    __match_args__ = ('name', *OTHERS)",
 ]
 
 
@@ -125,8 +133,26 @@ def test_a_class_that_newly_gives_itself_as_its_copy_is_reported(members: list[s
 
 
 @pytest.mark.parametrize(
-    "head", ["class Missing:", "class Missing(str):", "@frozen\nclass Missing:\n    n: int = 0\n"]
+    "head",
+    [
+        "class Missing:",
+        "class Missing(str):",
+        "@frozen\nclass Missing:\n    n: int\n",
+        "class Missing(StrEnum):\n    n: int\n",
+        "class Moment(datetime):\n    n: int\n",
+        "class Missing(BaseModel, frozen=True):\n    n: int\n",
+        "class Missing(BaseModel):\n    model_config = ConfigDict(frozen=True)\n    n: int\n",
+        "class Missing:\n    _own: 'Missing' = None\n",
+        "class Missing:\n    _own: ClassVar['Missing']\n",
+        "class Missing:\n    def __new__(cls):\n        cls._own = super().__new__(cls)\n        return cls._own\n",
+        "class Point:\n    def __init__(self, x):\n        self.x = x\n"
+        "    def __setattr__(self, name, value):\n        raise AttributeError(name)\n",
+    ],
 )
 def test_an_object_that_never_changes_may_be_its_own_copy(head: str) -> None:
-    copy = "    def __deepcopy__(self, memo):\n        return self\n"
-    assert not find_file_capabilities("a.py", f"{head}\n    pass\n", f"{head}\n{copy}")
+    copies = (
+        "    def __copy__(self):\n        return self\n",
+        "    def __deepcopy__(self, memo):\n        return self\n",
+        "    def __reduce__(self):\n        return 'Missing'\n",
+    )
+    assert not find_file_capabilities("a.py", f"{head}\n    pass\n", f"{head}\n{''.join(copies)}")

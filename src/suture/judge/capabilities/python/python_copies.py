@@ -7,21 +7,22 @@ nothing. A `match` statement binds what `__match_args__` names, in that order.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.parsing import parse_module
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 REDUCERS = ("__reduce__", "__reduce_ex__")
-COPYING_METHODS = ("__copy__", "__deepcopy__", "copy", "clone", *REDUCERS)
+COPYING_METHODS = ("__copy__", "__deepcopy__", *REDUCERS)
 MATCHED_FIELDS = "__match_args__"
-COPYING_HOOKS = frozenset(("__copy__", "__deepcopy__", *REDUCERS, MATCHED_FIELDS))
+COPYING_HOOKS = frozenset((*COPYING_METHODS, MATCHED_FIELDS))
 """Attributes of a class that decide how its objects are copied and taken apart."""
 LOOKING_UP = ("get", "setdefault", "pop")
-UNCHANGING_BASES = frozenset(
-    ("str", "int", "float", "bytes", "tuple", "frozenset", "NamedTuple", "Enum", "IntEnum", "Flag")
-)
+UNCHANGING_BASES = frozenset((
+    "str", "int", "float", "bytes", "tuple", "frozenset", "NamedTuple", "Enum", "IntEnum", "StrEnum", "Flag",
+    "IntFlag", "date", "datetime", "time", "timedelta", "Decimal",
+))  # fmt: skip
 
 
 def find_deceptive_copies(before: str, after: str) -> Iterator[Use]:
@@ -35,15 +36,15 @@ def find_deceptive_copies(before: str, after: str) -> Iterator[Use]:
     for node in ast.walk(new_tree):
         if not isinstance(node, ast.ClassDef) or node.name not in old_classes:
             continue
-        old_members = _list_members(old_classes[node.name])
-        for name, member in _list_members(node).items():
+        old_members, members = _list_members(old_classes[node.name]), _list_members(node)
+        for name, member in members.items():
             old = old_members.get(name)
             if old is not None and ast.dump(old) == ast.dump(member):
                 continue
             key = f"{node.name}.{name}"
             if name == MATCHED_FIELDS and _binds_otherwise(node, member, old):
                 yield Use(code="loosens_comparison", name=key, line=member.lineno, key=key)
-            elif name in COPYING_METHODS and _may_change(node) and _returns_itself(name, member):
+            elif name in COPYING_METHODS and _may_change(node, members) and _returns_itself(name, members):
                 yield Use(code="hides_effects", name=key, line=member.lineno, key=key)
 
 
@@ -58,45 +59,83 @@ def _list_members(node: ast.ClassDef) -> dict[str, ast.stmt]:
     return members
 
 
-def _may_change(node: ast.ClassDef) -> bool:
+def _may_change(node: ast.ClassDef, members: Mapping[str, ast.stmt]) -> bool:
     """Return whether the objects of a class have attributes that may get other values."""
-    decorators = " ".join(map(ast.unparse, node.decorator_list))
+    settings = [
+        *node.decorator_list,
+        *node.keywords,
+        *([members["model_config"]] if "model_config" in members else []),
+    ]
     bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
-    if "frozen" in decorators or bases & UNCHANGING_BASES:
+    refuses = any(isinstance(part, ast.Raise) for part in ast.walk(members.get("__setattr__", ast.Pass())))
+    if "frozen" in " ".join(map(ast.unparse, settings)) or bases & UNCHANGING_BASES or refuses:
         return False
-    return any(
-        isinstance(part, ast.AnnAssign)
-        or (isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store))
-        for part in ast.walk(node)
+    return any(map(_declares_field, node.body)) or any(
+        _sets_attribute(member) for name, member in members.items() if name != "__new__"
     )
 
 
-def _returns_itself(name: str, member: ast.stmt) -> bool:
-    """Return whether a method that copies returns the object, or one that is stored somewhere, and no new one."""
-    function: ast.AST = member
-    if isinstance(member, ast.Assign | ast.AnnAssign):
-        if not isinstance(member.value, ast.Lambda):
-            value = member.value
-            is_base = isinstance(value, ast.Attribute) and value.attr == name  # as in `object.__reduce__`
-            return name in COPYING_HOOKS and isinstance(value, ast.Name | ast.Attribute) and not is_base
-        function = member.value
-    arguments = function.args if isinstance(function, (*FUNCTIONS, ast.Lambda)) else None
-    parameters = [*arguments.posonlyargs, *arguments.args] if arguments is not None else []
-    if not parameters:
+def _declares_field(part: ast.stmt) -> bool:
+    """Return whether an annotation may be a field. One with a constant may be an attribute of the class."""
+    if not isinstance(part, ast.AnnAssign) or isinstance(part.value, ast.Constant):
         return False
-    own, parts = parameters[0].arg, list(ast.walk(function))
+    return "ClassVar" not in ast.unparse(part.annotation)
+
+
+def _sets_attribute(method: ast.stmt) -> bool:
+    """Return whether a method sets an attribute of its object."""
+    own = _get_first_parameter(method)
+    return own != "cls" and any(
+        isinstance(part, ast.Attribute)
+        and isinstance(part.ctx, ast.Store)
+        and isinstance(part.value, ast.Name)
+        and part.value.id == own
+        for part in ast.walk(method)
+    )
+
+
+def _get_first_parameter(function: ast.AST) -> str | None:
+    if not isinstance(function, (*FUNCTIONS, ast.Lambda)):
+        return None
+    return next((part.arg for part in (*function.args.posonlyargs, *function.args.args)), None)
+
+
+def _returns_itself(name: str, members: Mapping[str, ast.stmt]) -> bool:
+    """Return whether a method that copies returns the object, or one that is stored somewhere, and no new one."""
+    function: ast.AST = members[name]
+    if isinstance(function, ast.Assign | ast.AnnAssign) and function.value is not None:
+        function = function.value
+    if isinstance(function, ast.Name):  # as in `__copy__ = copy`
+        function = members.get(function.id, function)
+    own = _get_first_parameter(function)
+    if own is None:
+        return False
+    parts = list(_walk_body(function))
     returned = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
     returned += [function.body] if isinstance(function, ast.Lambda) else []
     if name in REDUCERS:
         return any(_names_object(value, own) for value in returned)
-    variables = {value.id for value in returned if isinstance(value, ast.Name)}
-    assigned = [
-        part.value
-        for part in parts
-        if isinstance(part, ast.Assign)
-        and any(isinstance(target, ast.Name) and target.id in variables for target in part.targets)
-    ]
-    return any(_is_stored(value, own) for value in (*returned, *assigned))
+    assigned: dict[str, list[ast.expr]] = {}
+    for part in parts:
+        if isinstance(part, ast.Assign):
+            for target in part.targets:
+                assigned.setdefault(getattr(target, "id", ""), []).append(part.value)
+    for value in returned:
+        values = assigned.get(value.id, [value]) if isinstance(value, ast.Name) else [value]
+        if all(_is_stored(part, own) for part in values):
+            return True
+    return False
+
+
+def _walk_body(function: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of functions inside of it."""
+    waiting = [function]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += (
+            child for child in ast.iter_child_nodes(node) if not isinstance(child, (*FUNCTIONS, ast.Lambda))
+        )
 
 
 def _is_stored(value: ast.expr, own: str) -> bool:
@@ -128,8 +167,8 @@ def _binds_otherwise(node: ast.ClassDef, member: ast.stmt, old: ast.stmt | None)
     """Return whether the fields that patterns bind by position have another order than in the constructor."""
     value = getattr(member, "value", None)
     names = [getattr(part, "value", None) for part in getattr(value, "elts", ())]
-    if not isinstance(value, ast.Tuple | ast.List):
-        return True
+    if None in names or not names:
+        return False  # not literal, as in `__match_args__ = __slots__`
     fields = [
         part.target.id
         for part in node.body
