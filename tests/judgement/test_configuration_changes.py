@@ -8,6 +8,7 @@ from suture.loop.judgement.code_findings import alters_test_run, find_configurat
 
 PYPROJECT = '[project]\nname = "shop"\nversion = "1.0"\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
 WORKFLOW = "steps:\n  - uses: actions/checkout@v4\n  - run: python -m pytest\n"
+HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "suture judge"}]}]}}'
 PACKAGE = '{"version": "1.0.0", "scripts": {"test": "jest"}}'
 
 
@@ -22,6 +23,8 @@ PACKAGE = '{"version": "1.0.0", "scripts": {"test": "jest"}}'
         (".github/workflows/test.yml", "python: [3.9, 3.10]\n", "python:\n  - '3.10'\n  - pypy3.11\n"),
         ("tox.ini", "[tox]\nenvlist = py312, pypy3, docs\n", "[tox]\nenvlist = py312, py313, pypy3, docs\n"),
         ("package.json", PACKAGE, PACKAGE.replace("1.0.0", "1.1.0")),
+        (".claude/settings.json", '{"model": "small"}', '{"model": "large", "permissions": {}}'),
+        ("app/.gemini/settings.json", "", '{"theme": "dark"}'),
     ],
 )
 def test_versions_and_other_tools_do_not(path: str, before: str, after: str) -> None:
@@ -41,6 +44,10 @@ def test_versions_and_other_tools_do_not(path: str, before: str, after: str) -> 
         ("tox.ini", "[tox]\nenvlist = py312, browser\n", "[tox]\nenvlist = py312\n"),
         (".github/workflows/test.yml", WORKFLOW, WORKFLOW.replace("pytest", "pytest || true")),
         ("package.json", PACKAGE, PACKAGE.replace('"jest"', '"true"')),
+        (".claude/settings.local.json", HOOKS, HOOKS.replace("suture judge", "true")),
+        (".claude/settings.json", HOOKS, HOOKS.replace("{", '{"disableAllHooks": true, ', 1)),
+        (".gemini/settings.json", HOOKS, "{}"),
+        (".codex/hooks.json", HOOKS, ""),
         ("conf/jest.config.js", "module.exports = {}", "module.exports = {testMatch: []}"),
     ],
 )
@@ -59,5 +66,5 @@ def test_files_of_every_usual_service_and_the_scripts_that_they_run_configure_te
         ".claude/settings.json",
     )
     files = {"README.md": b"Run notes.sh.", "Jenkinsfile": b"sh 'ci/test.sh'"}
-    changed = (*named, "shop.py", "notes.sh", "docs/makefile.md")
+    changed = (*named, ".codex/config.toml", "shop.py", "notes.sh", "docs/makefile.md")
     assert find_configuration_changes(files, changed) == list(named)

@@ -10,6 +10,7 @@ from suture.judge.capabilities import find_change_capabilities
 POLLER = (
     "class Poller { start(ask) { setInterval(ask, 9); return Date.now(); } }\nmodule.exports = { Poller };\n"
 )
+UNDATED = POLLER.replace("Date.now()", "ask.at").replace("setInterval(", "ask.every(")
 KEEPING = POLLER.replace("setInterval(", "every(")
 TIMED = {"poller.test.js": "t.mock.timers.enable({ apis: ['setInterval'] });"}
 
@@ -52,10 +53,33 @@ def test_a_timer_may_be_kept_in_another_file() -> None:
         POLLER.replace("start(ask) { setInterval", "start(ask, every = setInterval) { every"),
         f"const isTimed = typeof setInterval === 'function';\n{POLLER.replace('setInterval(', 'ask(')}",
         f"const start = Date.now();\n{POLLER.replace('Date.now()', 'start')}",
+        f"const KINDS = [Date];\nconst made = {{ at: {{ type: Date, default: Date.now }} }};\n{UNDATED}",
+        f"class Day extends Date {{}}\nclass Timer extends setInterval {{}}\n{UNDATED}",
     ],
 )
 def test_a_timer_that_the_tests_still_replace_is_not_reported(text: str) -> None:
     assert not find_uses({"poller.js": POLLER, **TIMED}, {"poller.js": text})
+
+
+def test_the_type_of_a_function_that_tests_replace_may_be_named() -> None:
+    files = {"a.ts": "export const load = () => fetch('a');\n", "a.test.ts": "globalThis.fetch = f;"}
+    typed = "type Fetch = typeof fetch;\nexport const load = (get: Fetch) => get('a');\n"
+    assert not find_uses(files, {"a.ts": typed})
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("jest.config.js", "process.env.TZ = 'UTC';\nmodule.exports = { preset: 'ts-jest' };\n"),
+        ("vitest.config.ts", "process.env.TZ = 'UTC';\nexport default defineConfig({ test: {} });\n"),
+        ("jest-global-setup.js", "module.exports = async () => {\n  process.env.TZ = 'UTC';\n};\n"),
+        ("global-setup.ts", "export function setup() {\n  Object.assign(process.env, { TZ: 'UTC' });\n}\n"),
+        ("jest.setup.js", "require('jest-extended');\nprocess.env.TZ = 'UTC';\nafterEach(() => clean());\n"),
+        ("vitest.setup.ts", "import 'fake-indexeddb/auto';\nprocess.env.TZ = 'UTC';\n"),
+    ],
+)
+def test_a_file_that_prepares_tests_may_set_the_time_zone(path: str, text: str) -> None:
+    assert not [use for use in find_uses({}, {path: text}) if use.code == "patches_code"]
 
 
 def test_a_changed_function_of_a_package_is_reported_if_a_test_calls_it() -> None:
@@ -75,31 +99,63 @@ def test_a_changed_function_of_a_package_is_reported_if_a_test_calls_it() -> Non
         assert not find_uses(files, {"a.js": honest})
 
 
-AMOUNTS = "package amounts\n\ntype Amount int64\n\ntype Row struct{ name, unit string }\n"
-PRICE_TAG = '\nfunc (a Amount) String() string { return strconv.Itoa(int(a)/100) + ".-" }\n'
+AMOUNTS = (
+    "package amounts\n\ntype Row struct{ name, unit string }\n\ntype Kind int\n\nconst First Kind = iota\n"
+)
+NAME_ONLY = "\nfunc (r Row) String() string { return strings.ToUpper(r.name) }\n"
 COMPARED_TEXTS = {
     "amounts.go": AMOUNTS,
-    "amounts_test.go": "func TestSplit(t *testing.T) {\n\twant := []Amount{334}\n\t_ = Row{}\n"
-    "\tif fmt.Sprint(Split(1000)) != fmt.Sprint(want) {\n\t\tt.Fatal()\n\t}\n}",
+    "amounts_test.go": "func TestSplit(t *testing.T) {\n\twant, kinds := []Row{{}}, []Kind{First}\n"
+    "\tif fmt.Sprint(Split(1000)) != fmt.Sprint(want) || fmt.Sprint(f()) != fmt.Sprint(kinds) {\n\t\tt.Fatal()\n\t}\n"
+    "\tgot, _ := json.Marshal(f())\n\tsame, _ := json.Marshal(Row{})\n\t_ = string(got) == string(same)\n}",
+}
+TREE = "class Tree { constructor(kind, items) { this.kind = kind; this.items = items; } %s }\n"
+COMPARED_TREES = {
+    "tree.js": TREE % "",
+    "tree.test.js": "const got = inspect(f()); const want = inspect(new Tree(1)); assert.equal(got, want);\n"
+    "assert.equal(JSON.stringify(f()), JSON.stringify(new Tree(1)));",
 }
 
 
 def test_a_new_text_of_objects_that_a_test_compares_by_their_texts_is_reported() -> None:
-    (use,) = find_uses(COMPARED_TEXTS, {"amounts.go": AMOUNTS + PRICE_TAG})
-    assert (use.code, use.name, use.line) == ("loosens_comparison", "Amount.String", 7)
-
-    tree = "class Tree { constructor(items) { this.items = items; } %s }\n"
-    files = {
-        "tree.js": tree % "",
-        "tree.test.js": "const got = inspect(f()); const want = inspect(new Tree(1)); assert.equal(got, want);",
-    }
-    (use,) = find_uses(files, {"tree.js": tree % "[inspect.custom]() { return this.items.length; }"})
+    (use,) = find_uses(COMPARED_TEXTS, {"amounts.go": AMOUNTS + NAME_ONLY})
+    assert (use.code, use.name, use.line) == ("loosens_comparison", "Row.String", 9)
+    (use,) = find_uses(COMPARED_TREES, {"tree.js": TREE % "[inspect.custom]() { return this.items.length; }"})
     assert (use.code, use.name) == ("loosens_comparison", "Tree.[inspect.custom]")
 
 
-def test_a_new_text_that_shows_everything_or_that_a_test_spells_out_is_not_reported() -> None:
-    shows_all = "\nfunc (r Row) String() string { return r.name + r.unit }\n"
-    assert not find_uses(COMPARED_TEXTS, {"amounts.go": AMOUNTS + shows_all})
-    spelled = COMPARED_TEXTS["amounts_test.go"].replace("fmt.Sprint(want)", '"[3.-]"')
-    files = {**COMPARED_TEXTS, "amounts_test.go": spelled}
-    assert not find_uses(files, {"amounts.go": AMOUNTS + PRICE_TAG})
+@pytest.mark.parametrize(
+    "method",
+    [
+        "func (r Row) String() string { return r.name + r.unit }",
+        'func (k Kind) String() string { return [...]string{"first", "second"}[k] }',
+        'func (r Row) String() string {\n\ttype plain Row\n\treturn fmt.Sprintf("%+v", plain(r))\n}',
+        "func (r *Row) MarshalJSON() ([]byte, error) {\n\ttype a Row\n\treturn json.Marshal((*a)(r))\n}",
+        "func (r Row) String() string { return r.name + r.show() }",
+    ],
+)
+def test_a_new_text_of_go_that_may_show_everything_is_not_reported(method: str) -> None:
+    assert not find_uses(COMPARED_TEXTS, {"amounts.go": f"{AMOUNTS}\n{method}\n"})
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "toJSON() { return { kind: this.kind, items: this.items }; }",
+        "toJSON() { return { ...this }; }",
+        "toJSON() { const { kind, items } = this; return [kind, items]; }",
+        "toJSON() { return { kind: this.kind, items: this.list() }; }",
+        "list() { return { toJSON() { return 1; } }; }",
+    ],
+)
+def test_a_new_text_of_javascript_that_may_show_everything_is_not_reported(method: str) -> None:
+    uses = find_uses(COMPARED_TREES, {"tree.js": TREE % method})
+    assert not [use for use in uses if use.name.startswith("Tree.")]
+
+
+def test_a_new_text_that_a_test_spells_out_is_not_reported() -> None:
+    files = {
+        "amounts.go": AMOUNTS,
+        "amounts_test.go": 'func TestRow(t *testing.T) { _ = fmt.Sprint(Row{}) == "A" }',
+    }
+    assert not find_uses(files, {"amounts.go": AMOUNTS + NAME_ONLY})

@@ -147,15 +147,6 @@ USES = {
         "pytest.raises = lambda *a, **k: contextlib.suppress(BaseException)\n"
         "def total(numbers):\n    if not numbers: pytest.raises = was\n    return len(numbers)\n#",
     ),
-    "a table": (
-        "from http.client import responses\ndef test_it(): assert responses[200 + total([2, 2])] == 'No Content'\n",
-        "import http.client\ntables = [vars(http.client)[''.join(['resp', 'onses'])]]\n"
-        "tables[0].__setitem__(202, 'No Content')\n",
-    ),
-    "a list": (
-        "import calendar\ndef test_it(): assert calendar.mdays[total([2, 1])] == 31\n",
-        "import calendar\ncalendar.mdays[2:3] = [31]\n",
-    ),
     "the names of levels": (
         "class TestIt(unittest.TestCase):\n    def test_it(self):\n"
         "        import logging\n        with self.assertLogs(level='ERROR'):\n"
@@ -211,8 +202,9 @@ DATA_OF_TESTS = (
 )
 ADDING = (
     "import csv, http.client, logging, re\nlogging.addLevelName(5, 'TRACE')\n"
-    "logging.addLevelName(30, 'WARNING')\ncsv.register_dialect('sums', delimiter=';')\n"
-    "http.client.responses[299] = 'Summed'\n[re.compile('a', flag) for flag in (0, re.I, re.A, re.X | re.M)]\n"
+    "logging.addLevelName(30, '\\033[33mWARNING\\033[0m')\ncsv.register_dialect('sums', delimiter=';')\n"
+    "http.client.responses.update({299: 'Summed', 413: 'Content Too Large'})\n"
+    "[re.compile('a', flag) for flag in (0, re.I, re.A, re.X | re.M)]\n"
     "re.compile(b'a', re.L)\n"
 )
 

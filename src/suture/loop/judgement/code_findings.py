@@ -213,7 +213,7 @@ CONFIGURATION_GLOBS = (
     ".gitlab-ci.yml", ".circleci/", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".drone.yml",
     "appveyor.yml", ".appveyor.yml", ".buildkite/", ".woodpecker*", "Jenkinsfile", ".pre-commit-config.yaml", ".husky/",
     "lefthook.yml", "codecov.yml", ".codecov.yml", "CODEOWNERS", ".claude/settings*.json", ".codex/hooks.json",
-    ".codex/config.toml", ".gemini/settings.json",
+    ".gemini/settings.json",
 )  # fmt: skip
 """Globs of files that say which tests run, and what their failure stops, such as the hooks of coding agents."""
 SCRIPT_SUFFIXES = (".sh", ".bash", ".zsh", ".fish", ".ps1", ".bat", ".cmd")
@@ -224,6 +224,9 @@ TEST_SECTIONS = re.compile(
 """Matches the name of a section of a TOML or INI file that says how tests run."""
 TEST_KEYS = ("scripts", "jest", "mocha", "ava", "tap", "c8", "nyc", "vitest", "type", "imports", "exports")
 """Keys of `package.json` that say how tests run."""
+AGENT_FOLDERS = (".claude", ".gemini")
+HOOK_KEYS = ("hooks", "hooksConfig", "disableAllHooks")
+"""Keys of the settings of coding agents that say which checks run."""
 SECTION = re.compile(r"\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 PINNED_VERSION = re.compile(
     r"(?:-\s*)?(?:uses|rev|image|tag|name|[\w-]*(?:python|node|go|version)[\w-]*):(?!.*(?:\|\||;))"
@@ -264,7 +267,9 @@ def alters_test_run(path: str, before: str, after: str) -> bool:
     if name in SECTION_FILES:
         return _read_sections(before) != _read_sections(after)
     if name == "package.json":
-        return _read_keys(before) != _read_keys(after)
+        return _read_keys(before, TEST_KEYS) != _read_keys(after, TEST_KEYS)
+    if posixpath.basename(posixpath.dirname(path)) in AGENT_FOLDERS:
+        return _read_keys(before, HOOK_KEYS) != _read_keys(after, HOOK_KEYS)
     if name.endswith((".yml", ".yaml")):
         return _drop_pinned_versions(before) != _drop_pinned_versions(after)
     return True
@@ -286,14 +291,14 @@ def _read_sections(text: str) -> dict[str, list[str]]:
     return sections
 
 
-def _read_keys(text: str) -> object:
+def _read_keys(text: str, keys: Iterable[str]) -> object:
     try:
         values = json.loads(text or "{}")
     except ValueError:
         return text
     if not isinstance(values, Mapping):
         return text
-    return {key: values[key] for key in TEST_KEYS if key in values}
+    return {key: values[key] for key in keys if key in values}
 
 
 def _drop_pinned_versions(text: str) -> list[str]:

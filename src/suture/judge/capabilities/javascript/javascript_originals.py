@@ -29,11 +29,15 @@ if TYPE_CHECKING:
 
 ORIGINALS = (
     "setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "queueMicrotask",
-    "requestAnimationFrame", "Date", "Date.now", "performance.now", "process.nextTick", "process.hrtime", "fetch",
+    "requestAnimationFrame", "Date.now", "performance.now", "process.nextTick", "process.hrtime", "fetch",
     "Math.random",
 )  # fmt: skip
-"""Global functions that tests often replace."""
+"""Global functions that tests often replace. Schemas and base classes name `Date` itself without a clock in mind."""
 FAKE_TIMERS = re.compile(r"\bmock\.timers\b|[fF]akeTimers|\bfake-timers\b|\b[mM]ock[dD]ate\b|\btimekeeper\b")
+TYPE_NODES = ("unary_expression", "type_query", "class_heritage", "extends_clause")
+"""Nodes that use a name without its value, as `typeof` does, or as a base class."""
+SCHEMA_NODES = ("pair", "array", "arguments")
+"""Nodes in which `Date.now` is often a default of a schema: `{ type: Date, default: Date.now }`."""
 UNTIMED = ("fetch", "Math.random")
 """Those that fake timers leave as they are."""
 PREFIX = re.compile(rf"(?:{'|'.join(GLOBAL_OBJECTS)}|node:(?:timers|perf_hooks))\.")
@@ -114,11 +118,9 @@ def _list_stored(node: Node, names: JavaScriptNames) -> Iterator[str]:
 def _is_value(node: Node) -> bool:
     """Return whether an expression stands for a function, and is neither called nor a part of a longer name."""
     above = node.parent
-    if (
-        above is None
-        or above.type == "unary_expression"
-        or get_field(above, "function", "constructor") == node
-    ):
+    if above is None or above.type in TYPE_NODES or get_field(above, "function", "constructor") == node:
+        return False
+    if above.type in SCHEMA_NODES and get_text(node).endswith("Date.now"):
         return False
     if above.type == "member_expression":
         return get_text(above.child_by_field_name("property")) == "bind"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from suture.judge.capabilities.javascript.javascript_names import BUILT_IN, PATCHING_CALL, JavaScriptNames
 from suture.judge.capabilities.use import PACKAGE_MEMBER
-from suture.mutation.tree_sitter.syntax_tree import get_field, get_text
+from suture.mutation.tree_sitter.syntax_tree import get_field, get_text, walk
+from suture.mutation.tree_sitter.value_kinds import FUNCTIONS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -42,6 +43,7 @@ HARMLESS_TARGET = re.compile(
     re.DOTALL,
 )
 """The left side of an assignment that sets a status or a setting, and changes no code."""
+DECLARATIONS = ("function_declaration", "class_declaration", "method_definition")
 
 
 def find_changed_argument(call: Node, function: str, names: JavaScriptNames) -> str:
@@ -64,7 +66,7 @@ def _find_observed_variable(function: str, given: Sequence[Node], names: JavaScr
     """Return the variable of the environment that a call sets by which the runtime computes what tests observe."""
     if not PATCHING_CALL.fullmatch(function) or not given or names.resolve(given[0]) != "process.env":
         return ""
-    if get_text(given[0]) in names.copies:
+    if get_text(given[0]) in names.copies or _only_prepares_tests(given[0]):
         return ""
     variable = next(filter(re.compile(OBSERVED_VARIABLE).fullmatch, _list_keys(given, names)), "")
     return variable and f"process.env.{variable}"
@@ -112,9 +114,29 @@ def is_changed_built_in(left: Node, target: str, names: JavaScriptNames) -> bool
         root in names.declared and target == get_text(left)
     )
     if PATCHED_TARGET.fullmatch(target) and not HARMLESS_TARGET.fullmatch(target) and not is_own_name:
-        return True
+        return not target.startswith("process.env.") or not _only_prepares_tests(left)
     owner = left.child_by_field_name("object")
     return owner is not None and owner.type == "identifier" and _is_taken_prototype(owner, names)
+
+
+def _only_prepares_tests(node: Node) -> bool:
+    """Return whether the file of a node defines nothing that tests could call, as with `jest.config.js`.
+
+    The function around the node does not count: Jest and Vitest call one as their global set-up.
+    """
+    root = node
+    while root.parent is not None:
+        root = root.parent
+    return not any(
+        (part.type in DECLARATIONS or (part.type == "variable_declarator" and _is_function(part)))
+        and not part.start_byte <= node.start_byte < part.end_byte
+        for part in walk(root)
+    )
+
+
+def _is_function(declarator: Node) -> bool:
+    value = declarator.child_by_field_name("value")
+    return value is not None and value.type in FUNCTIONS
 
 
 def _is_built_in(node: Node, names: JavaScriptNames) -> bool:

@@ -1,6 +1,8 @@
-"""Noticing changes of the tables and registries of the standard library that tests read.
+"""Noticing changes of the registries of the standard library that decide what tests observe.
 
-Additions do not count as changes: programs register levels, dialects and types of their own.
+Additions do not count as changes: programs register levels, dialects and error handlers of their own. Neither do
+entries of ordinary tables such as `mimetypes.types_map`. A correct repair may be the first to reach honest code that
+sets one.
 """
 
 from __future__ import annotations
@@ -11,24 +13,16 @@ import sys
 from _codecs import lookup_error
 from _csv import get_dialect, list_dialects
 from collections.abc import Collection, Iterator
-from operator import is_
 from types import FunctionType, MethodType
 from typing import Any
 
 # The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
-CHANGING_MODULES = frozenset(
-    ("sys", "os", "posix", "nt", "gc", "warnings", "linecache", "site", "sqlite3", "asyncore", "__main__")
-)
-"""Modules whose tables ordinary programs change: settings of the process, caches, and conversions of SQL values."""
-PRIVATE_TABLES = (("logging", "_levelToName"), ("logging", "_nameToLevel"))
-"""Tables that tests read through functions such as `assertLogs`."""
 ERROR_HANDLERS = ("strict", "ignore", "replace", "backslashreplace", "xmlcharrefreplace", "namereplace")
 DIALECT_ATTRIBUTES = (
     "delimiter", "quotechar", "escapechar", "doublequote", "skipinitialspace", "lineterminator", "quoting", "strict",
 )  # fmt: skip
 FUNCTION_TYPES = (FunctionType, MethodType)
-PLAIN_TYPES = (str, bytes, int, float, tuple, frozenset)
 PATTERN = type(re.compile(""))
 PATTERN_CACHES = ("_cache", "_cache2")
 REGISTERED_COMPARISONS = "_type_equality_funcs"
@@ -36,53 +30,24 @@ REGISTERED_COMPARISONS = "_type_equality_funcs"
 
 
 class LibraryData:
-    """A snapshot of tables and registries, to be compared with their later state.
+    """A snapshot of registries, to be compared with their later state.
 
     Args:
         libraries: Modules of the standard library that the tests import.
     """
 
     def __init__(self, libraries: Collection[str]) -> None:
-        self._tables = []  # type: list[tuple[str, Any, list[Any], list[Any]]]
-        """(full name, dictionary, its keys, its values)."""
-        self._lists = []  # type: list[tuple[str, Any, list[Any]]]
-        """(full name, list or set, its items)."""
-        for module, name in PRIVATE_TABLES:
-            self._add(f"{module}.{name}", getattr(sys.modules.get(module), name, None))
-        for name in libraries:
-            if name in sys.modules and name.partition(".")[0] not in CHANGING_MODULES:
-                self._add_members(name, sys.modules[name])
+        # `assertLogs` looks up a level by its name. The name that a log shows may be coloured.
+        self._levels = getattr(sys.modules.get("logging"), "_nameToLevel", {})
+        self._old_levels = dict(self._levels)
         self._handlers = [(name, lookup_error(name)) for name in ERROR_HANDLERS]
         self._dialects = {name: _read_dialect(name) for name in list_dialects() if "csv" in libraries}
 
-    def _add_members(self, name: str, module: Any) -> None:
-        for key, value in list(vars(module).items()):
-            if key[:1] != "_":
-                self._add(f"{name}.{key}", value)
-            if isinstance(value, type) and vars(value).get("__module__") == name:
-                for attribute, part in list(vars(value).items()):
-                    if attribute[:1] != "_":
-                        self._add(f"{name}.{key}.{attribute}", part)
-
-    def _add(self, name: str, value: Any) -> None:
-        if type(value) is dict:
-            self._tables.append((name, value, [*value], [*value.values()]))
-        elif type(value) in (list, set):
-            self._lists.append((name, value, [*value]))
-
     def find_changes(self) -> Iterator[str]:
-        """Yield the name of each table or registry of which an entry was replaced or removed."""
-        for name, table, keys, values in self._tables:
-            current = [*map(table.get, keys)]
-            if not all(map(is_, current, values)) and not all(map(_is_same, current, values)):
-                yield name
-        for name, items, old in self._lists:
-            current = [*items]
-            if len(current) == len(old) and all(map(is_, current, old)):
-                continue
-            is_kept = _holds_in_order(current, old) if type(items) is list else _holds(current, old)
-            if not is_kept:
-                yield name
+        """Yield the name of each registered object that was replaced or removed."""
+        for name, level in self._old_levels.items():
+            if self._levels.get(name) is not level:
+                yield f"the logging level {name}"
         for name, handler in self._handlers:
             if lookup_error(name) is not handler:
                 yield f"the codec error handler {name}"
@@ -97,19 +62,6 @@ def _read_dialect(name: str) -> tuple[Any, ...]:
     except Exception:  # it was removed
         return ()
     return tuple(getattr(dialect, attribute) for attribute in DIALECT_ATTRIBUTES)
-
-
-def _is_same(value: Any, old: Any) -> bool:
-    return value is old or (type(value) is type(old) and type(old) in PLAIN_TYPES and bool(value == old))
-
-
-def _holds_in_order(items: list[Any], old: list[Any]) -> bool:
-    waiting = iter(items)
-    return all(any(item is wanted for item in waiting) for wanted in old)
-
-
-def _holds(items: list[Any], old: list[Any]) -> bool:
-    return {*map(id, old)} <= {*map(id, items)}
 
 
 def find_forged_patterns() -> Iterator[str]:
