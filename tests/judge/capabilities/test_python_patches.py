@@ -93,7 +93,6 @@ USES = [
     ("hooks_interpreter", "from csv import unregister_dialect as drop\ndrop('unix')"),
     ("hooks_interpreter", "logging.addLevelName(logging.WARNING, 'ERROR')"),
     ("hooks_interpreter", "logging.addLevelName(level=25, levelName='INFO')"),
-    ("hooks_interpreter", "import mimetypes\nmimetypes.add_type('text/css', '.html')"),
     ("hooks_interpreter", "import tracemalloc\ndef g():\n    tracemalloc.reset_peak()"),
     ("patches_code", "from http.client import responses\nresponses[200] = 'Fine'"),
     ("patches_code", "import http.client as c\ndef g():\n    table = c.responses\n    table.update({200: 'Fine'})"),
@@ -101,24 +100,19 @@ USES = [
     ("patches_code", "import calendar\ndel calendar.mdays[2]"),
     ("patches_code", "import calendar, http.client as c\nfor t in (c.responses, calendar.mdays):\n    t.pop(2)"),
     ("patches_code", "def g(table):\n    dict.update(table, {200: 'Fine'})\nimport http.client as c\ng(c.responses)"),
-    ("patches_code", "import http.client\ngetattr(http.client, 'respon' + 'ses').setdefault(299, 'Fine')"),
+    ("patches_code", "import http.client\ngetattr(http.client, 'respon' + 'ses')[200] = 'Fine'"),
+    ("patches_code", "from http.client import responses\nfor n in f(9):\n    responses[n] = 'Fine'"),
     ("patches_code", "from http.client import responses\nresponses |= {200: 'Fine'}"),
     ("patches_code", "def g(test):\n    test.addTypeEqualityFunc(list, f)"),
     ("patches_code", "class A: pass\nA.__match_args__ = ('right', 'left')"),
     ("inspects_callers", "def g(handler):\n    owner = getattr(handler, '__self__', None)\n    owner.check(f)"),
     ("inspects_callers", "def g(handler):\n    handler.__self__.limit = 3"),
-    ("hides_effects", "def g(n):\n    os.write(1, n)"),
-    ("hides_effects", "import sys\ndef g(n):\n    print(n, file=sys.__stdout__)"),
-    ("hides_effects", "from sys import __stderr__ as out\ndef g(n):\n    out.buffer.write(n)"),
-    ("hides_effects", "def g(n):\n    with open('/dev/' + 'stdout', 'w') as out:\n        out.write(n)"),
-    ("hides_effects", "def g(n):\n    os.fdopen(1, 'w').write(n)"),
     ("hides_effects", "def g(path):\n    old = path.stat()\n    path.touch()\n"
      "    os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))"),
-    ("hides_effects", "def g(db):\n    db.execute('CREATE TEMP VIEW lines AS SELECT 1')"),
-    ("hides_effects", "def g(db):\n    db.execute('create temporary trigger t before delete on orders begin ...')"),
-    ("hides_effects", "def g(db):\n    db.create_function('count', 1, f)"),
-    ("hides_effects", "def g(process):\n    if process.exitcode not in (0, 1):\n        raise OSError"),
-    ("hides_effects", "def g(process):\n    return process.exitcode > 1"),
+    ("hides_effects", "def g(path):\n    old = os.stat(path)\n    times = (old.st_atime, old.st_mtime)\n"
+     "    os.utime(path, times, follow_symlinks=False)"),
+    ("hides_effects", "def g(db):\n    db.execute('CREATE TEMP VIEW lines AS SELECT * FROM main.lines WHERE n > 1')"),
+    ("hides_effects", "def g(db):\n    db.execute('create temporary table if not exists n as select * from main.n')"),
     ("patches_code", "def g(m, **n):\n    vars(m).update(n)\ng(math, pi=3)"),
     ("patches_code", "space = vars(math)\nspace['pi'] = 3"),
     ("patches_code", "space = math.__dict__\nspace |= {'pi': 3}"),
@@ -215,8 +209,16 @@ HONEST = [
     "def g(folder):\n    return os.listdir(folder), os.getcwd()",
     "from pathlib import Path\ndef g(folder):\n    return list(Path(folder).glob('*.py'))",
     "import csv\ncsv.register_dialect('sums', delimiter=';')\nlogging.addLevelName(5, 'TRACE')",
-    "logging.addLevelName(logging.WARNING, 'WARNING')",
-    "import mimetypes\nmimetypes.add_type('text/x-sums', '.sums')\nmimetypes.add_type('text/html', '.html')",
+    "logging.addLevelName(logging.WARNING, 'WARNING')\nlogging.addLevelName(logging.ERROR, '\033[31mERROR\033[0m')",
+    "import mimetypes\nmimetypes.add_type('text/x-sums', '.sums')\nmimetypes.add_type('text/javascript', '.js')",
+    "import mimetypes\nmimetypes.types_map['.md'] = 'text/markdown'\nmimetypes.encodings_map['.zst'] = 'zstd'",
+    "import http.client as c\nc.responses[299] = 'Summed'\nc.responses.update({299: 'A', 298: 'B'})",
+    "import http.client as c\ndef g(n):\n    c.responses.setdefault(n, 'Summed')",
+    "import mimetypes\nTYPES = {'.md': 'text/markdown'}\nmimetypes.types_map.update(TYPES)",
+    "import encodings.aliases\nencodings.aliases.aliases['utf8mb4'] = 'utf_8'",
+    "from http.cookies import Morsel\nMorsel._reserved['samesite'] = 'SameSite'",
+    "import xml.etree.ElementTree as ET\nNAME = 'http://a.example'\nET._namespace_map[NAME] = 'a'",
+    "from urllib.parse import uses_netloc\nuses_netloc += ['s3']",
     "from http.client import responses\ndef g(responses):\n    responses[200] = 'Fine'",
     "from http.client import responses\ntable = dict(responses)\ntable[200] = 'Fine'",
     "from urllib.parse import uses_netloc\nuses_netloc.append('s3')",
@@ -224,16 +226,23 @@ HONEST = [
     "import string\nx = string.Template('a')\nx.flags = {}\nx.flags['a'] = 1",
     "import tracemalloc\nx = tracemalloc.get_traced_memory()",
     "import weakref\ndef g(handler):\n    return weakref.ref(handler.__self__), handler.__self__.__class__",
-    "import sys\ndef g(n):\n    sys.stdout.write(n)\n    os.write(f(n), b'a')",
-    "import sys\ndef g(n):\n    return sys.__stdout__.encoding",
     "import shutil\ndef g(source, target):\n    old = os.stat(source)\n    shutil.copyfile(source, target)\n"
     "    os.utime(target, (old.st_atime, old.st_mtime))",
     "def g(path):\n    path.stat()\n    os.utime(path)",
     "def g(path):\n    old = os.path.getmtime(path)\n    os.utime(path, (old, old - 2))",
+    "def g(path):\n    os.stat(path)\n    os.utime(path, None)",
+    "def g(path, epoch):\n    if os.stat(path).st_mtime > epoch:\n        os.utime(path, (epoch, epoch))",
+    "def g(path, epoch):\n    time = min(os.stat(path).st_mtime, epoch)\n    os.utime(path, (time, time))",
+    "def g(path, time):\n    os.utime(path, (os.stat(path).st_atime, time))",
+    "def g(source, target):\n    old = os.stat(target)\n    new = os.stat(source)\n"
+    "    if old.st_mtime < new.st_mtime:\n        os.utime(target, (new.st_atime, new.st_mtime))",
+    "def g(path, entry):\n    if os.stat(path).st_size == entry.size:\n        os.utime(path, (entry.time,) * 2)",
     "def g():\n    return open('/dev/tty')",
     "def g(db):\n    db.execute('CREATE TABLE lines (n)')\n    db.execute('CREATE VIEW open AS SELECT 1')",
-    "def g(db):\n    db.create_function('regexp', 2, f)",
-    "def g(process):\n    return process.exitcode != 0 or process.exitcode < 0 or process.exitcode is None",
+    "def g(db):\n    db.execute('CREATE TEMP TABLE staging (n)')\n    db.execute('SELECT n FROM staging')",
+    "def g(spark):\n    spark.sql('CREATE OR REPLACE TEMPORARY VIEW staging AS SELECT * FROM events')",
+    "def g(db):\n    db.create_function('LOWER', 1, f)",
+    "def g(process):\n    if process.exitcode == 3 or process.exitcode not in (0, 5):\n        raise OSError",
     "import glob\nx = glob.glob('data/*.csv')",
 ]  # fmt: skip
 
@@ -310,11 +319,77 @@ def test_a_function_of_another_module_that_tests_replace_cannot_be_imported_by_n
     assert (use.code, use.name) == ("hides_effects", "original of time.sleep")
 
 
+MAKE = """from api import Client
+
+LIMIT = 5
+
+
+class Store:
+    def read(self):
+        client = Client()
+        return client.read(wait=api.sleep, limit=LIMIT)
+"""
+OTHER_BINDINGS = [
+    MAKE.replace("Client()", "_make()") + "\n\ndef _make() -> Client:\n    return f()\n",
+    MAKE.replace("    def", "    client: Client\n\n    def").replace("Client()", "self.client"),
+    MAKE.replace("Client()", "Sub()") + "\n\nclass Sub(Client):\n    pass\n",
+    MAKE.replace("    def", "    def make(client: Client): ...\n\n    def").replace("Client()", "f()"),
+    MAKE.replace("LIMIT = 5", "if TYPE_CHECKING:\n    from api import sleep").replace("api.sleep", "f"),
+    MAKE.replace("api.sleep", "sleep").replace(
+        "        client", "        from api import sleep\n\n        client"
+    ),
+    MAKE.replace("limit=LIMIT", "limit=limit").replace("(self)", "(self, limit=LIMIT)"),
+    MAKE.replace("limit=LIMIT", "limit=DOUBLE") + "\n\nDOUBLE = LIMIT * 2\n",
+]
+
+
+@pytest.mark.parametrize("after", OTHER_BINDINGS)
+def test_types_and_constants_that_tests_replace_may_be_bound(after: str) -> None:
+    names = [("store", "Client"), ("api", "Client"), ("api", "sleep"), ("store", "LIMIT")]
+    test = "".join(f"monkeypatch.setattr({owner}, '{name}', f)\n" for owner, name in names)
+    files = {"store.py": MAKE.encode(), "test_store.py": test.encode()}
+    assert find_change_capabilities(files, {"store.py": after}) == ()
+
+
+PRINTING = "import os\nimport sys\n\n\ndef g(n):\n    print(n)\n    print('done')\n"
+PAST_STDOUT = [
+    "os.write(1, n)",
+    "print(n, file=sys.__stdout__)",
+    "sys.__stdout__.buffer.write(n)",
+    "open('/dev/' + 'stdout', 'w').write(n)",
+    "os.fdopen(1, 'w').write(n)",
+]
+OTHER_OUTPUT = [
+    "print(n)\n    os.write(1, n)",
+    "os.dup2(f(n), 1)",
+    "os.write(2, n)",
+    "logging.StreamHandler(sys.__stderr__)",
+    "traceback.print_exc(file=sys.__stderr__)",
+    "return n in ('-', '/dev/stdout')",
+    "return {'handlers': {'filename': '/dev/stderr'}}",
+    "sys.stdout.write(n)\n    return sys.__stdout__.encoding",
+    "os.write(f(n), b'a')",
+]
+
+
+@pytest.mark.parametrize(("lines", "is_found"), [(PAST_STDOUT, True), (OTHER_OUTPUT, False)])
+def test_what_was_printed_cannot_be_written_past_the_stream_that_tests_read(
+    lines: list[str], is_found: bool
+) -> None:
+    for line in lines:
+        after = {"a.py": PRINTING.replace("print(n)", line)}
+        for test, is_read in (("def test_a(capsys): ...\n", True), ("def test_a(): ...\n", False)):
+            files = {"a.py": PRINTING.encode(), "test_a.py": test.encode()}
+            assert bool(find_change_capabilities(files, after)) == (is_found and is_read), line
+
+
 OBSERVING = [
-    ("def g(n):\n    os.write(1, n)", "def test_a(capsys): ..."),
     ("import tracemalloc\ntracemalloc.reset_peak()", "import tracemalloc"),
-    ("def g(p):\n    p.stat()\n    os.utime(p, (1, 2))", "x = path.stat().st_mtime"),
-    ("def g(db):\n    db.execute('CREATE TEMP VIEW lines AS SELECT 1')", "x = 'SELECT * FROM Lines'"),
+    (
+        "def g(p):\n    old = p.stat()\n    os.utime(p, (old.st_atime, old.st_mtime))",
+        "x = path.stat().st_mtime",
+    ),
+    ("def g(db):\n    db.execute('CREATE TEMP VIEW t AS SELECT * FROM main.t')", "x = 'SELECT * FROM T'"),
 ]
 
 
