@@ -2,7 +2,7 @@
 // the same as before the project was loaded. It signs what it finds, and the outcome of each test. It shares a realm
 // with the code, so it uses nothing that code could change.
 import assert from "node:assert";
-import { inspect } from "node:util";
+import { inspect as renderObject } from "node:util";
 import * as vitest from "vitest";
 import { VitestTestRunner } from "vitest/runners";
 import { getFn } from "vitest/suite";
@@ -122,7 +122,7 @@ if (flag) {
   wrapPromise("rejects");
 }
 baseline.addRealm(globalThis);
-baseline.addInspection(inspect);
+baseline.addInspection(renderObject);
 baseline.addFunction("Error.prepareStackTrace", Error, "prepareStackTrace");
 for (const name of WORDS) {
   baseline.addFunction(name, globalThis, name);
