@@ -92,7 +92,10 @@ def test_a_key_does_not_select_its_provider(tmp_path: Path) -> None:
         update={"keys": KeySettings(openai=SecretStr("k"), anthropic=SecretStr("k"))}
     )
     name, reason = choose_model(settings)
-    assert (name, reason) == ("local:qwen2.5-coder-1.5b", "the default, not fetched yet: `suture models pull`")
+    assert (name, reason) == (
+        "local:qwen2.5-coder-1.5b",
+        "the default, not fetched yet: `suture models pull`",
+    )
 
 
 def role_settings(model: dict[str, object] | None = None, **roles: object) -> Settings:
