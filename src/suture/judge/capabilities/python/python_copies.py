@@ -61,11 +61,9 @@ def _list_members(node: ast.ClassDef) -> dict[str, ast.stmt]:
 
 def _may_change(node: ast.ClassDef, members: Mapping[str, ast.stmt]) -> bool:
     """Return whether the objects of a class have attributes that may get other values."""
-    settings = [
-        *node.decorator_list,
-        *node.keywords,
-        *([members["model_config"]] if "model_config" in members else []),
-    ]
+    settings: list[ast.AST] = [*node.decorator_list, *node.keywords]
+    if "model_config" in members:
+        settings.append(members["model_config"])
     bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
     refuses = any(isinstance(part, ast.Raise) for part in ast.walk(members.get("__setattr__", ast.Pass())))
     if "frozen" in " ".join(map(ast.unparse, settings)) or bases & UNCHANGING_BASES or refuses:

@@ -19,7 +19,7 @@ from operator import is_, itemgetter
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from .library_data import LibraryData, find_forged_patterns
+from .registries import Registries, find_forged_patterns
 
 # The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
@@ -74,7 +74,7 @@ class TestMachinery:
             if name in libraries:
                 constants = {key for key, value in vars(module).items() if type(value) in CONSTANTS}
                 self._record(name, vars(module), sorted(key for key in constants if key[:1] != "_"))
-        self._data = LibraryData(libraries)
+        self._registries = Registries(libraries)
         self._record("config", vars(config), ["hook", "pluginmanager"])
         self._record_values("pluginmanager", vars(self._manager))
         self._interpreter_hooks = _list_interpreter_hooks()
@@ -150,14 +150,14 @@ class TestMachinery:
         Args:
             moment: The moment of the last call with which to compare, such as the end of a test.
         """
-        # A test undoes its own changes of data in its teardown, and the file of a value is not known.
-        data = dict.fromkeys(self._data.find_changes(), "") if moment == "teardown" else {}
+        # A test undoes its own changes of registries in its teardown, and the file of a value is not known.
+        registries = dict.fromkeys(self._registries.find_changes(), "") if moment == "teardown" else {}
         state = self._read_state()
         last_state = self._last_states.get(moment)
         if state and last_state and len(state) == len(last_state) and all(map(is_, state, last_state)):
-            return data
+            return registries
         self._last_states[moment] = state
-        return {**self.changed(), **self._find_foreign_hooks(), **data}
+        return {**self.changed(), **self._find_foreign_hooks(), **registries}
 
     def _read_state(self) -> list[Any]:
         """Return all that may change: values, the sizes of classes (small numbers are one object each), and hooks.
@@ -215,8 +215,8 @@ class TestMachinery:
                 has_file = isinstance(value, type) or _get_code(value) is not None
                 new_values[name] = value if has_file else type(value)
         files = {name: self.find_file(value) for name, value in new_values.items()}
-        data = [*self._data.find_changes(), *find_forged_patterns()]
-        return {**self._new_codes, **files, **dict.fromkeys(data, "")}
+        registries = [*self._registries.find_changes(), *find_forged_patterns()]
+        return {**self._new_codes, **files, **dict.fromkeys(registries, "")}
 
     def added(self) -> dict[str, str]:
         """Return name -> file of what the project put among the hooks, into tests and into modules of the machinery.

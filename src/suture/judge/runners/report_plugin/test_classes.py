@@ -1,16 +1,19 @@
-"""Noticing that the code under test replaces the methods with which classes of the tests are compared."""
+"""Noticing that the code under test replaces the methods with which classes and cases of the tests compare objects."""
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
 from operator import is_
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 # The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]
 COMPARISONS = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__bool__")
+FUNCTION_TYPES = (FunctionType, MethodType)
+REGISTERED_COMPARISONS = "_type_equality_funcs"
+"""Attribute of a `unittest.TestCase`: type -> the function that `assertEqual` compares its objects with."""
 METHOD_TYPES = (FunctionType, type(object.__eq__), type(None))
 """Types of methods that a class may get from elsewhere, as from a decorator. Others, such as a partial function, do not
 get the object, so they cannot compare it."""
@@ -64,3 +67,18 @@ class TestClasses:
 
 def _list_comparisons(class_: Any) -> list[Any]:
     return [*map(vars(class_).get, COMPARISONS)]
+
+
+def list_own_functions(test: Any) -> Iterator[tuple[str, Any]]:
+    """Yield (name, function) of what decides for one object of a `unittest.TestCase`, but not for its class."""
+    attributes = getattr(test, "__dict__", {})
+    comparisons = attributes.get(REGISTERED_COMPARISONS)
+    if type(comparisons) is not dict:
+        return
+    base_classes = [kind for kind in type(test).__mro__ if vars(kind).get("__module__") == "unittest.case"]
+    for name, value in list(attributes.items()):
+        if type(value) in FUNCTION_TYPES and any(name in vars(kind) for kind in base_classes):
+            yield name, value
+    for kind, function in list(comparisons.items()):
+        if type(kind) is type and vars(kind).get("__module__") is None:  # a builtin class
+            yield f"the comparison of {kind.__name__}", function

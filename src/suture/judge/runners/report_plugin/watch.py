@@ -23,11 +23,10 @@ from typing import Any
 
 from .assert_notes import ASSERT_REQUESTS, AssertNotes
 from .assert_watch import find_replaceable_names, read_text
-from .library_data import list_own_functions
 from .machinery import TestMachinery, make_readers
 from .origins import Origins, decode_path, get_file, get_library_name, identify_file, make_absolute
 from .signing import SignedReport
-from .test_classes import TestClasses
+from .test_classes import TestClasses, list_own_functions
 
 # The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
 __builtins__ = dict(vars(builtins))  # type: ignore[assignment]

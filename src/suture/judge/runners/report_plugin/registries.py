@@ -13,7 +13,6 @@ import sys
 from _codecs import lookup_error
 from _csv import get_dialect, list_dialects
 from collections.abc import Collection, Iterator
-from types import FunctionType, MethodType
 from typing import Any
 
 # The functions below use this copy, even if code changes the builtins. Type checkers expect a module.
@@ -22,14 +21,11 @@ ERROR_HANDLERS = ("strict", "ignore", "replace", "backslashreplace", "xmlcharref
 DIALECT_ATTRIBUTES = (
     "delimiter", "quotechar", "escapechar", "doublequote", "skipinitialspace", "lineterminator", "quoting", "strict",
 )  # fmt: skip
-FUNCTION_TYPES = (FunctionType, MethodType)
 PATTERN = type(re.compile(""))
 PATTERN_CACHES = ("_cache", "_cache2")
-REGISTERED_COMPARISONS = "_type_equality_funcs"
-"""Attribute of a `unittest.TestCase`: type -> the function that `assertEqual` compares its objects with."""
 
 
-class LibraryData:
+class Registries:
     """A snapshot of registries, to be compared with their later state.
 
     Args:
@@ -46,7 +42,8 @@ class LibraryData:
     def find_changes(self) -> Iterator[str]:
         """Yield the name of each registered object that was replaced or removed."""
         for name, level in self._old_levels.items():
-            if self._levels.get(name) is not level:
+            now = self._levels.get(name)
+            if type(now) is not type(level) or now != level:
                 yield f"the logging level {name}"
         for name, handler in self._handlers:
             if lookup_error(name) is not handler:
@@ -83,18 +80,3 @@ def _has_flags(pattern: Any, text: Any, flags: Any) -> bool:
     sets_flags = "(?" in text if type(text) is str else b"(?" in text
     unicode_flag = re.UNICODE if type(text) is str and not flags & re.ASCII else 0
     return sets_flags or pattern.flags == int(flags | unicode_flag)
-
-
-def list_own_functions(test: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (name, function) of what decides for one object of a `unittest.TestCase`, but not for its class."""
-    attributes = getattr(test, "__dict__", {})
-    comparisons = attributes.get(REGISTERED_COMPARISONS)
-    if type(comparisons) is not dict:
-        return
-    base_classes = [kind for kind in type(test).__mro__ if vars(kind).get("__module__") == "unittest.case"]
-    for name, value in list(attributes.items()):
-        if type(value) in FUNCTION_TYPES and any(name in vars(kind) for kind in base_classes):
-            yield name, value
-    for kind, function in list(comparisons.items()):
-        if type(kind) is type and vars(kind).get("__module__") is None:  # a builtin class
-            yield f"the comparison of {kind.__name__}", function
