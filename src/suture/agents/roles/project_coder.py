@@ -87,15 +87,17 @@ def render_project_rules(task: Task) -> str:
     skeleton = find_task_skeleton(task)
     if skeleton is not None:
         return skeleton.rules.strip()
-    facts = LANGUAGES[task.language]
-    layout, project = facts.layout, task.project
+    facts, project = LANGUAGES[task.language], task.project
+    if project is not None and project.kind is None:
+        style = "Keep to the project's own style, and leave its tests alone."
+        note = facts.new_project.dependency_note if facts.new_project is not None else ""
+        return f"It is {facts.label}. {style} {note}".rstrip()
+    layout = facts.layout
     if project is None:
         content = f", with `{task.entry_point}`" if task.entry_point else ""
         rule = layout.function_note.format(name=task.entry_point or "name")
         return f"Write it in {facts.label} into the file `{task.module}`{content}. {rule}"
-    if project.kind is None:
-        style = "Keep to the project's own style, and leave its tests alone."
-        return f"It is {facts.label}. {style} {layout.dependency_note}"
+    assert project.kind is not None
     start = " ".join(fill_placeholders(layout.manual_start, project.name, task.module))
     contract = CONTRACTS[project.kind].format(start=start, entry=task.module)
     style = layout.style.format(name=project.name)

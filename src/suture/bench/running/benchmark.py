@@ -53,7 +53,7 @@ class _Session:
             self.done += 1
             self.on_progress(BenchmarkProgress(phase="tasks", done=self.done, total=self.total, row=row))
 
-        await _for_each(jobs, run_job, parallel=self.parallel)
+        await for_each(jobs, run_job, parallel=self.parallel)
 
     async def evaluate_here(self, job: EvaluationJob, model: Model | None) -> BenchmarkRow:
         """Evaluate a job in this process."""
@@ -197,7 +197,7 @@ async def grade_references(
         grades[problem.content_hash] = grade
         on_progress(BenchmarkProgress(phase="references", done=len(grades), total=len(problems)))
 
-    await _for_each(problems, grade_reference, parallel=parallel)
+    await for_each(problems, grade_reference, parallel=parallel)
     return grades
 
 
@@ -229,7 +229,7 @@ def _keep_finished_rows(
     return frozenset(row.key for row in rows)
 
 
-async def _for_each(
+async def for_each(
     items: Iterable[ItemT], handle: Callable[[ItemT], Awaitable[None]], *, parallel: int
 ) -> None:
     """Handle items, a few at a time; the first exception cancels the others and is raised unchanged."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
@@ -80,9 +81,14 @@ def make_arm_settings(settings: Settings, job: EvaluationJob) -> Settings:
     budget = BudgetSettings(
         attempts=job.cap, tokens=UNLIMITED_TOKENS, completion_tokens=job.cap, seconds=UNLIMITED_SECONDS
     )
+    return make_run_settings(settings, job.arm, budget)
+
+
+def make_run_settings(settings: Settings, recipe: str, budget: BudgetSettings) -> Settings:
+    """Return the settings of a run that is measured: one model, a recipe and a budget, and no certification."""
     return settings.model_copy(
         update={
-            "loop": settings.loop.model_copy(update={"recipe": job.arm}),
+            "loop": settings.loop.model_copy(update={"recipe": recipe}),
             "budget": budget,
             # A row is about one model, so no role may use another.
             "models": settings.models.model_copy(update=dict.fromkeys(get_args(Role))),
@@ -207,7 +213,18 @@ def _fault(
     # The regime `oracle` shows the hidden checks on purpose.
     if job.regime != "oracle" and (leaks := find_leaks(job.problem, folder, job.regime)):
         return f"a prompt has a hidden check: {leaks[0]!r:.80}"
+    return explain_infrastructure_fault(result, events, ignores_end=bool(sandbox_failure))
+
+
+def explain_infrastructure_fault(
+    result: Result, events: Sequence[Event], *, ignores_end: bool = False
+) -> str:
+    """Return how the model or the sandbox failed in a run; empty if the run ended by what the model wrote.
+
+    Args:
+        ignores_end: Whether only calls of the model count, because the run's own code broke the sandbox.
+    """
     for _, failed_move in select_events(events, MoveFailed):
         if failed_move.error_type not in ARM_FAULTS:
             return f"{failed_move.error_type}: {failed_move.message}"
-    return render_reason(result.reason) if result.outcome == "infra_error" and not sandbox_failure else ""
+    return render_reason(result.reason) if result.outcome == "infra_error" and not ignores_end else ""

@@ -14,6 +14,7 @@ from suture.interfaces.cli.bench.report_commands import (
     report_command,
     track_command,
 )
+from suture.interfaces.cli.bench.tasks_command import tasks_command
 
 __all__ = ["bench_app"]
 
@@ -23,6 +24,7 @@ bench_app = typer.Typer(
 
 
 bench_app.command("run")(run_command)
+bench_app.command("tasks")(tasks_command)
 bench_app.command("regrade")(regrade_command)
 bench_app.command("report")(report_command)
 bench_app.command("compare")(compare_command)

@@ -1,0 +1,249 @@
+"""Exercises in the layout of aider's polyglot benchmark: two attempts, the second with the tests' output.
+
+A folder holds `LANGUAGE/exercises/practice/NAME`, as tracks of Exercism do. The model reads the instructions and the
+stubs, and writes the stubs' files. If the tests fail, it gets one more reply, in which it sees what they reported. So
+these tests are feedback, as that benchmark defines it, and a pass at the second attempt is no pass of hidden tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from suture.api import WriteOptions, solve
+from suture.bench.folder_tasks.folder_rows import AttemptRow, make_attempt_row
+from suture.bench.folder_tasks.folder_task import AttemptTools, UnusableTask, hash_files, require_result
+from suture.bench.running.evaluation import UNLIMITED_SECONDS, UNLIMITED_TOKENS, make_run_settings
+from suture.core.records import Candidate, Language, Project, Task, Verdict, content_hash
+from suture.core.settings import BudgetSettings
+from suture.errors import PrerequisiteError, UsageError
+from suture.judge import Suite, check_candidate, prepare_suite
+from suture.project.languages import LANGUAGES, detect_command, find_language
+from suture.project.test_commands import escape_glob
+from suture.project.workspace import (
+    decode_text,
+    default_protected,
+    is_protected,
+    overlay_candidate,
+    take_snapshot,
+)
+from suture.sandbox import discover_programs
+
+RECIPE = "greedy"
+"""The recipe of each attempt: one reply and no loop, because the benchmark counts replies."""
+MAX_ATTEMPTS = 2
+INSTRUCTIONS = (".docs/introduction.md", ".docs/instructions.md", ".docs/instructions.append.md")
+"""The texts of an exercise, in the order in which a solver reads them."""
+TRACK_FOLDERS = (".approaches/", ".articles/", ".docs/", ".meta/")
+"""Folders of an exercise that are not part of its project. `.meta` may hold a solution."""
+REQUEST = (
+    "Write {files}. Keep the names that are there, because tests use them, and use only the standard library."
+)
+SKIPPED_TESTS: Mapping[Language, tuple[tuple[str, str], ...]] = {
+    "javascript": ((r"\bx(test|it|describe)\(", r"\1("), (r"\b(test|it|describe)\.skip\(", r"\1(")),
+    "java": ((r"@Disabled(\([^)]*\))?[ \t]*\n?", ""),),
+    "rust": ((r"#\[ignore[^\]]*\][ \t]*\n?", ""),),
+}
+"""Language -> (pattern, replacement) that enable the tests which a track switches off until a learner reaches them."""
+MAX_REASON_CHARS = 200
+"""Length of the reason of a failed attempt. Chosen by judgement; not measured."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolyglotTask:
+    """An exercise.
+
+    Attributes:
+        id: The language and the name, such as `python/two-fer`.
+        root: The folder in which programs and packages are looked for.
+        statement: The instructions with the request for the files to write.
+        stubs: The files to write as they are given, path -> content.
+        tests: The files of the tests.
+        support: All other files of the project, such as its manifest, which no attempt may change.
+        reference: The exercise's own solution, path -> text; empty if it has none.
+    """
+
+    id: str
+    language: Language
+    root: Path
+    statement: str
+    stubs: Mapping[str, bytes]
+    tests: Mapping[str, bytes] = field(repr=False)
+    support: Mapping[str, bytes] = field(repr=False)
+    reference: Mapping[str, str] = field(repr=False)
+
+    @property
+    def max_attempts(self) -> int:
+        """Number of attempts that the benchmark allows."""
+        return MAX_ATTEMPTS
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Hash of everything that defines the exercise."""
+        groups = [hash_files(files) for files in (self.stubs, self.tests, self.support)]
+        return content_hash([self.statement, *groups, dict(self.reference)])
+
+    async def measure(self, tools: AttemptTools) -> tuple[AttemptRow, ...]:
+        """Attempt the exercise, and once more if the tests fail; see `FolderTask.measure`."""
+        suite = await self._prepare_suite(tools)
+        await self._require_telling_tests(suite)
+        code = {path: decode_text(content) for path, content in self.stubs.items()}
+        attempts: list[AttemptRow] = []
+        for number in range(self.max_attempts):
+            task = self._second_task(code) if number else self._first_task()
+            result = await solve(task, self._make_options(tools))
+            require_result(result, tools.settings)
+            code |= result.candidate.files if result.candidate is not None else {}
+            verdict = await check_candidate(Candidate(files=code, origin="sample"), suite)
+            attempts.append(make_attempt_row(result, float(verdict.all_passed), _explain_failure(verdict)))
+            if verdict.all_passed:
+                break
+        return tuple(attempts)
+
+    def _make_options(self, tools: AttemptTools) -> WriteOptions:
+        budget = BudgetSettings(attempts=1, tokens=UNLIMITED_TOKENS, seconds=UNLIMITED_SECONDS)
+        settings = make_run_settings(tools.settings, RECIPE, budget)
+        return WriteOptions(settings=settings, model=tools.model, sandbox=tools.sandbox, existing=self.root)
+
+    def _first_task(self) -> Task:
+        """Return the task to write the code, which shows no test."""
+        module, *others = self.stubs
+        return Task(
+            statement=self.statement,
+            language=self.language,
+            module=module,
+            extra_modules=tuple(others),
+            files={**self.support, **self.stubs},
+            protected=self._protected,
+            writable=self._writable,
+            project=Project(kind=None, name=self.id.rpartition("/")[2], is_feature_untested=True),
+        )
+
+    def _second_task(self, code: Mapping[str, str]) -> Task:
+        """Return the task to repair the code of the first attempt, which shows its tests."""
+        files = {**self.support, **self.tests, **overlay_candidate(self.stubs, code)}
+        return Task(
+            statement=self.statement,
+            kind="heal",
+            language=self.language,
+            files=files,
+            test_command=self._find_command(),
+            protected=self._protected,
+            writable=self._writable,
+        )
+
+    @property
+    def _protected(self) -> tuple[str, ...]:
+        return (*default_protected(), *map(escape_glob, (*self.tests, *self.support)))
+
+    @property
+    def _writable(self) -> tuple[str, ...]:
+        return tuple(map(escape_glob, self.stubs))
+
+    def _find_command(self) -> tuple[str, ...]:
+        files = {**self.support, **self.stubs, **self.tests}
+        detected = detect_command(files, tuple(self.tests), lambda: True)
+        if detected is None:
+            raise UnusableTask("its files do not show how it is tested")
+        return detected.command
+
+    async def _prepare_suite(self, tools: AttemptTools) -> Suite:
+        """Return the tests that grade, prepared on the stubs in a sandbox that no attempt uses."""
+        limits = tools.settings.sandbox
+        try:
+            interpreter = discover_programs(self.root, os.environ, self.language, limits.python)
+            task = self._second_task({})
+            return await prepare_suite(task, tools.judge, limits, interpreter, run=True)
+        except (PrerequisiteError, UsageError) as fault:
+            raise UnusableTask(f"its tests cannot run here: {fault}") from fault
+
+    async def _require_telling_tests(self, suite: Suite) -> None:
+        """Check that the tests fail on the stubs, and pass on the exercise's own solution if it has one."""
+        untouched = await check_candidate(Candidate(files={}, origin="user"), suite)
+        if untouched.all_passed:
+            raise UnusableTask("its tests pass on the stubs")
+        if not self.reference:
+            return
+        solved = await check_candidate(Candidate(files=self.reference, origin="sample"), suite)
+        if not solved.all_passed:
+            raise UnusableTask(f"its own solution does not pass here: {_explain_failure(solved)}")
+
+
+def load_polyglot_tasks(folder: Path) -> tuple[PolyglotTask, ...]:
+    """Return the exercises in a folder, by id; none if it has another layout.
+
+    Raises:
+        UsageError: An exercise cannot be read, or Suture does not know its language.
+    """
+    configurations = sorted(folder.glob("*/exercises/practice/*/.meta/config.json"))
+    return tuple(_load_exercise(path.parents[1]) for path in configurations)
+
+
+def _load_exercise(folder: Path) -> PolyglotTask:
+    track = folder.parents[2]
+    language = find_language(track.name)
+    files = dict(take_snapshot(folder).files)
+    listed = _read_file_lists(files, folder)
+    instructions = [decode_text(files[path]).strip() for path in INSTRUCTIONS if path in files]
+    # A track of Rust names `Cargo.toml` as a file to write. No attempt may write what decides how tests run.
+    solution = [path for path in listed["solution"] if path in files and not is_protected(path)]
+    if not instructions or not solution or not any(path in files for path in listed["test"]):
+        raise UsageError(f"{str(folder)!r} lacks its instructions, its stubs or its tests")
+    examples = [path for path in listed["example"] if path in files]
+    project = {path: content for path, content in files.items() if not path.startswith(TRACK_FOLDERS)}
+    tests = {path: project[path] for path in listed["test"] if path in project}
+    request = REQUEST.format(files=" and ".join(f"`{path}`" for path in solution))
+    has_packages = bool(LANGUAGES[language].packages) and (track / LANGUAGES[language].packages).is_dir()
+    return PolyglotTask(
+        id=f"{track.name}/{folder.name}",
+        language=language,
+        root=track if has_packages else folder,
+        statement="\n\n".join((*instructions, request)),
+        stubs={path: files[path] for path in solution},
+        tests={path: _enable_tests(content, language) for path, content in tests.items()},
+        support={path: text for path, text in project.items() if path not in tests and path not in solution},
+        reference={
+            path: decode_text(files[example]) for path, example in zip(solution, examples, strict=False)
+        }
+        if len(examples) == len(solution)
+        else {},
+    )
+
+
+def _read_file_lists(files: Mapping[str, bytes], folder: Path) -> dict[str, list[str]]:
+    """Return the lists of an exercise's configuration: `solution`, `test` and `example`."""
+    place = f"{str(folder)!r} has a .meta/config.json that"
+    try:
+        configuration: Any = json.loads(files[".meta/config.json"])
+        lists = configuration["files"]
+        found = {name: lists.get(name) or [] for name in ("solution", "test", "example")}
+    except (AttributeError, KeyError, TypeError, ValueError) as fault:
+        raise UsageError(f"{place} lists no files") from fault
+    if not all(
+        isinstance(names, list) and all(isinstance(n, str) for n in names) for names in found.values()
+    ):
+        raise UsageError(f"{place} lists something other than paths")
+    return found
+
+
+def _enable_tests(content: bytes, language: Language) -> bytes:
+    text = content.decode("utf-8", "surrogateescape")
+    for pattern, replacement in SKIPPED_TESTS.get(language, ()):
+        text = re.sub(pattern, replacement, text)
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _explain_failure(verdict: Verdict) -> str:
+    """Return in one line how many tests did not pass, and what the first one saw."""
+    if not verdict.outcomes:
+        return "no test ran"
+    total = len(verdict.outcomes)
+    first = next(iter(verdict.counterexamples), None)
+    seen = f": {first.exception or f'expected {first.expected}, got {first.actual}'}" if first else ""
+    return " ".join(f"{len(verdict.failed)} of {total} tests fail{seen}".split())[:MAX_REASON_CHARS]

@@ -1,0 +1,123 @@
+"""`suture bench tasks`: measure a model on tasks that are folders."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from typer import Argument, Option
+
+from suture.errors import SutureError, UsageError
+from suture.interfaces.cli.bench.bench_run_command import read_task_ids
+from suture.interfaces.cli.terminal.command_options import Assignments, Json, Model, load_command_settings
+from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.terminal_output import format_table, print_answer, print_note
+
+if TYPE_CHECKING:
+    from suture.bench.folder_tasks import FolderRow, TaskSummary
+
+
+@handle_errors
+def tasks_command(
+    name: Annotated[str, Argument(help="The benchmark's name, or a folder. Finished tasks in it are kept.")],
+    folder: Annotated[
+        Path, Argument(metavar="TASKS", help="Polyglot exercises, or tasks in Harbor's format.")
+    ],
+    ids: Annotated[
+        list[str] | None, Option("--task", metavar="ID", help="Only this task; repeatable.")
+    ] = None,
+    ids_file: Annotated[
+        Path | None, Option("--ids-file", metavar="FILE", help="Only these tasks, one id per line.")
+    ] = None,
+    first: Annotated[
+        int | None, Option("--first", metavar="N", min=1, help="Only the first N tasks of each language.")
+    ] = None,
+    model: Model = None,
+    parallel: Annotated[int, Option("--parallel", metavar="N", min=1, help="Number of parallel tasks.")] = 1,
+    assignments: Assignments = None,
+    as_json: Json = False,
+) -> None:
+    """Measure a model on tasks that are folders, and print what it solved.
+
+    Exit code 6: no task has a result. A second call with the same name continues.
+    """
+    from suture.api import run_sync
+    from suture.bench.folder_tasks import FolderTask, load_folder_tasks, measure_folder, summarise_rows
+    from suture.bench.running.benchmark_plan import describe_environment
+    from suture.core.records import encode_record
+    from suture.interfaces.cli.bench.plan_options import bench_folder
+    from suture.models import choose_model, open_model
+
+    settings = load_command_settings(Path(), assignments, model__name=model).settings
+    tasks = {task.id: task for task in load_folder_tasks(folder)}
+    wanted = [*(ids or ()), *(read_task_ids(ids_file) if ids_file is not None else ())] or list(tasks)
+    if unknown := [task for task in wanted if task not in tasks]:
+        raise UsageError(f"there is no task {unknown[0]!r}", remedy=f"ids look like {next(iter(tasks))!r}")
+    groups: dict[str, list[FolderTask]] = {}
+    for task in dict.fromkeys(wanted):
+        groups.setdefault(task.partition("/")[0] if "/" in task else "", []).append(tasks[task])
+    chosen = [task for group in groups.values() for task in group[:first]]
+    place = bench_folder(settings, name).path
+
+    async def measure() -> list[FolderRow]:
+        opened = open_model(settings, choose_model(settings)[0])
+        try:
+            return await measure_folder(
+                chosen,
+                place,
+                settings,
+                opened,
+                environment=describe_environment(sys.argv[1:]),
+                parallel=parallel,
+                on_row=_print_row,
+            )
+        finally:
+            await opened.close()
+
+    rows = run_sync(measure())
+    summaries = summarise_rows(rows)
+    print_answer([encode_record(summary) for summary in summaries], _render(summaries), as_json=as_json)
+    print_note(f"in {place}")
+    if all(row.fault for row in rows):
+        raise SutureError(
+            "no task has a result", remedy="see the reasons above; the same command tries again"
+        )
+
+
+def _print_row(row: FolderRow) -> None:
+    if row.fault:
+        print_note(f"{row.task}: no result: {row.fault}")
+        return
+    last = row.attempts[-1]
+    result = f"solved at attempt {len(row.attempts)}" if last.reward >= 1 else f"not solved: {last.reason}"
+    print_note(f"{row.task}: {result} ({sum(attempt.seconds for attempt in row.attempts):.0f} s)")
+
+
+def _render(summaries: list[TaskSummary]) -> str:
+    most = max((len(summary.passed) for summary in summaries), default=0)
+    head = (
+        "model",
+        "tasks of",
+        "tasks",
+        *(f"pass@{n + 1}" for n in range(most)),
+        "calls",
+        "tokens",
+        "seconds",
+    )
+    lines = [
+        (
+            summary.model,
+            summary.group,
+            str(summary.tasks),
+            *(f"{p.estimate:.0%} ({p.low:.0%} to {p.high:.0%})" for p in summary.passed),
+            *("" for _ in range(most - len(summary.passed))),
+            str(summary.calls),
+            f"{summary.prompt_tokens:,} + {summary.completion_tokens:,}",
+            f"{summary.seconds:,.0f}",
+        )
+        for summary in summaries
+    ]
+    return format_table(
+        [(*head, "no result"), *((*line, str(s.faults)) for line, s in zip(lines, summaries, strict=True))]
+    )
