@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -23,6 +24,11 @@ from suture.project.python_source.statement_edits import (
 )
 
 PYTHON_ENDINGS = (".py", ".pyi", ".pyw")
+DEFINITION = re.compile(
+    r"\b(?:fn|struct|enum|trait|union|class|interface|record|namespace)\s+(\w+)"
+    r"|\b(?!(?:if|for|while|switch|catch|match)\b)(\w+)\s*\([^;{}()]*\)[^;{}()]*\{"
+)
+"""Matches what defines a name in Rust, Java, C or C++: a keyword and the name, or a function's head."""
 
 
 def merge_code(path: str, original: str, code: str, context: str, *, is_whole: bool) -> str:
@@ -58,9 +64,10 @@ def _is_whole_file(path: str, original: str, code: str) -> bool:
     if path.endswith(PYTHON_ENDINGS):
         if is_valid_python(original) and preserves_definitions(code, original):
             return True
-    elif has_tree_grammar(path):
-        names = find_tree_names(path, original)
-        if names and names <= find_tree_names(path, code) and first_line(original) == first_line(code):
+    else:
+        find_names = find_tree_names if has_tree_grammar(path) else _find_defined_names
+        names = find_names(path, original)
+        if names and names <= find_names(path, code) and first_line(original) == first_line(code):
             return True
     if first_line(original) != first_line(code):
         return False
@@ -68,6 +75,11 @@ def _is_whole_file(path: str, original: str, code: str) -> bool:
         Counter(line.strip() for line in text.split("\n") if line.strip()) for text in (original, code)
     )
     return (old & new).total() >= MIN_WHOLE_FILE_SHARE * old.total()
+
+
+def _find_defined_names(path: str, text: str) -> frozenset[str]:
+    """Return the names that a file in a language without a grammar seems to define, such as Rust or Java."""
+    return frozenset(name for match in DEFINITION.finditer(text) for name in match.groups() if name)
 
 
 def first_line(text: str) -> str:
