@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from requirements import Require
 from suture.bench.folder_tasks import (
     AttemptRow,
     FolderRow,
@@ -196,10 +197,10 @@ async def test_other_languages_are_measured(
     program: str,
     files: dict[str, str],
     right: str,
+    require: Require,
     sandbox: BubblewrapSandbox,
 ) -> None:
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
+    require(program, shutil.which(program) is not None, "it is not on PATH")
     solution, test, *_ = files
     write_exercise(tmp_path / "set", language, {"solution": [solution], "test": [test]}, files)
     model = ScriptedModel([f"### {solution}\n```\n{text}```\n" for text in (files[solution], right)])

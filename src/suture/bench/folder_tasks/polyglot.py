@@ -51,6 +51,8 @@ SKIPPED_TESTS: Mapping[Language, tuple[tuple[str, str], ...]] = {
     "rust": ((r"#\[ignore[^\]]*\][ \t]*\n?", ""),),
 }
 """Language -> (pattern, replacement) that enable the tests which a track switches off until a learner reaches them."""
+TERMINAL_CODE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""Matches a control sequence, such as a colour of Maven's output."""
 MAX_REASON_CHARS = 200
 """Length of the reason of a failed attempt. Chosen by judgement; not measured."""
 
@@ -240,10 +242,13 @@ def _enable_tests(content: bytes, language: Language) -> bytes:
 
 
 def _explain_failure(verdict: Verdict) -> str:
-    """Return in one line how many tests did not pass, and what the first one saw."""
+    """Return in one line how many tests did not pass, and what the first one saw, or an error that was printed."""
     if not verdict.outcomes:
         return "no test ran"
-    total = len(verdict.outcomes)
     first = next(iter(verdict.counterexamples), None)
-    seen = f": {first.exception or f'expected {first.expected}, got {first.actual}'}" if first else ""
-    return " ".join(f"{len(verdict.failed)} of {total} tests fail{seen}".split())[:MAX_REASON_CHARS]
+    seen = (first.exception or f"expected {first.expected}, got {first.actual}") if first else ""
+    if verdict.evidence == "exit_status":
+        errors = (line for line in verdict.output.splitlines() if "error" in line.lower())
+        seen = next(errors, seen)
+    reason = f"{len(verdict.failed)} of {len(verdict.outcomes)} tests fail: {TERMINAL_CODE.sub('', seen)}"
+    return " ".join(reason.split())[:MAX_REASON_CHARS]
