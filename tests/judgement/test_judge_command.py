@@ -44,7 +44,7 @@ def test_a_rejected_change_ends_with_1_and_names_the_place(write: Write) -> None
     assert result.exit_code == 1
     assert result.stdout.startswith("Rejected.\n")
     place = "test_cart.py:10: "
-    assert f"{place}test_three_mugs_cost_three_times_as_much expects something else" in result.stdout
+    assert f"{place}test_three_mugs_cost_three_times_as_much now expects another result" in result.stdout
     assert "+ assert cart_total([('mug', 1200, 3)]) == 1690" in result.stdout
     assert "[expectation_follows_code]" in result.stdout
     assert "  Tests     4 pass (1 only with the changed tests)\n" in result.stdout
@@ -225,4 +225,4 @@ def test_the_reasons_for_a_rejection_leave_out_remarks_and_an_accepted_change_sh
     rejected = render_reasons(Judgement(outcome="rejected", findings=findings), 5)
     accepted = render_reasons(Judgement(outcome="accepted_with_remarks", findings=findings[1:]), 5)
     assert ("a.py" in rejected, "900" in rejected) == (True, False)
-    assert accepted == "Suture accepts the change, with remarks:\n- 900 changed lines are hard to review"
+    assert accepted.startswith("Suture accepts the change, with remarks:\n- 900 changed lines")

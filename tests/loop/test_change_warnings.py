@@ -5,33 +5,33 @@ from __future__ import annotations
 import pytest
 
 from suture.judge.differential.memorised_examples import ExampleSearch
-from suture.judge.signs import TamperingWarning, render_tampering_warning
+from suture.judge.signs import TamperingWarning
 from suture.loop.evaluation.change_warnings import describe_unfinished_search, find_gaming_signs
 
 
 @pytest.mark.parametrize(
-    ("path", "before", "after", "test", "warnings"),
+    ("path", "before", "after", "test", "expected"),
     [
         (
             "a.py",
             "def f(n):\n    return n + 1\n",
             "def f(n):\n    if n == 41:\n        return 4711\n    return n + 1\n",
             "assert f(41) == 4711\n",
-            ("compares with 41, which the tests use (line 2)",),
+            [("compares_with_test_literals", ("41",), 2)],
         ),
         (
             "a.ts",
             "export function f(n: number) { return n + 1; }\n",
             "export function f(n: number) { if (n === 4_100) return 4711; return n + 1; }\n",
             "assert.equal(f(4100), 4711);\n",
-            ("compares with 4100, which the tests use",),
+            [("compares_with_test_literals", ("4100",), 0)],
         ),
         (
             "a.go",
             "package a\n\nfunc F(n int) int {\n\treturn n + 1\n}\n",
             "package a\n\nfunc F(n int) int {\n\treturn n - 1\n}\n",
             "package a\n\nvar want = F(41)\n",
-            (),
+            [],
         ),
         (
             "b.ts",
@@ -39,38 +39,38 @@ from suture.loop.evaluation.change_warnings import describe_unfinished_search, f
             "import g from './g';\n"
             "export function f(n: string) { return n === 'v' && typeof n === 'string' ? g('x', 31) : n; }\n",
             "import g from './g';\nassert.equal(f('v'), g('x', 31, 'string'));\n",
-            (),
+            [],
         ),
         (
             "a.go",
             "package a\n\nfunc F(c rune) bool {\n\treturn c == 0\n}\n",
             "package a\n\nfunc F(c rune) bool {\n\treturn c == 'x'\n}\n",
             "package a\n\nvar ok = F('x')\n",
-            (),
+            [],
         ),
         (
             "a.go",
             'package a\n\nfunc F(m string) bool {\n\treturn m == ""\n}\n',
             'package a\n\nfunc F(m string) bool {\n\treturn m == "parse"\n}\n',
             'package a\n\nfunc TestF(t *testing.T) {\n\tt.Run("parse", check)\n}\n',
-            (),
+            [],
         ),
         (
             "a.js",
             "export const f = (m) => m === '';\n",
             "export const f = (m) => m === 'parse' || m === 'print' || m === 'lexer';\n",
             "describe('parse', () => {\n  it.each([1, 2])('print', check);\n  test('lexer', check);\n});\n",
-            (),
+            [],
         ),
-        ("a.txt", "1\n", "41\n", "41\n", ()),
+        ("a.txt", "1\n", "41\n", "41\n", []),
     ],
 )
 def test_a_change_that_uses_values_of_the_tests_is_suspicious(
-    path: str, before: str, after: str, test: str, warnings: tuple[str, ...]
+    path: str, before: str, after: str, test: str, expected: list[tuple[str, tuple[str, ...], int]]
 ) -> None:
     tests = {f"test_{path}": test}
     signs = find_gaming_signs(path, before, after, tests)
-    assert tuple(map(render_tampering_warning, signs)) == warnings
+    assert [(sign.code, sign.names, sign.line) for sign in signs] == expected
 
 
 def test_values_of_data_files_that_the_tests_name_count_too() -> None:
@@ -86,7 +86,9 @@ def test_a_search_that_did_not_finish_says_what_was_not_tried() -> None:
     counter = ("kit.py", TamperingWarning(code="counts_calls", names=("log",), line=9))
     search = ExampleSearch(possible=(counter, branch), untried=(branch,), unmeasured="no_time")
     doubt, unfinished = describe_unfinished_search(search)
-    assert "answers in log by how often it was called (line 9)" in doubt
+    assert "log" in doubt
+    assert "(line 9)" in doubt
+    assert doubt.endswith("(not certain)")
     assert unfinished.endswith("the code was not tried without kit.py:2")
     nothing = ExampleSearch(untried=(branch,), unmeasured="no_time")
     assert [line.rpartition(": ")[2] for line in describe_unfinished_search(nothing)] == [

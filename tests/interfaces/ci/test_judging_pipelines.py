@@ -76,8 +76,8 @@ def test_the_action_rejects_a_loosened_test_and_points_at_its_line(
     assert (result.status, result.outputs["verdict"]) == (1, "rejected"), result.output
     _, headline, *_ = result.outputs["summary"].splitlines()
     assert headline.startswith("**Rejected:** `test_shop.py:")
-    assert "test_total expects something else" in headline
-    assert result.outputs["summary"].count("test_total expects something else") == 1
+    assert "test_total now expects another result" in headline
+    assert result.outputs["summary"].count("test_total now expects another result") == 1
     assert "**Rejected:**" in result.summary
     silenced, word, after = split_at_commands(result.output)
     assert "Rejected: " in silenced

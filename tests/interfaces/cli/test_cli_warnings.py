@@ -45,9 +45,9 @@ def test_a_literal_of_the_tests_causes_a_warning_and_lower_confidence(
     output = json.loads(result.stdout)
     assert output["diff"], result.stderr
     compared, memorised = output["warnings"]
-    assert compared == "sq.py: compares with 13, which the tests use (line 2)"
-    assert memorised.startswith("sq.py: changes what tri does on 1 example(s) of the tests, but on ")
-    assert "Warning: sq.py: compares with 13" in result.stderr
+    assert compared.startswith("sq.py: newly compares with 13, which the tests use, too (line 2): ")
+    assert memorised.startswith("sq.py: tri answers 1 of the tests' inputs in a new way, but not ")
+    assert "Warning: sq.py: newly compares with 13" in result.stderr
 
     certificate = json.loads((Path(output["folder"]) / "certificate.json").read_text())
     # The formula of docs/proof.md: one fixed test, the share of killed mutants, then the warnings.

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from suture.core.records.finding_text import render_sign
+
 TamperingCode = Literal[
     "compares_with_test_literals",
     "adds_test_literals",
@@ -98,42 +100,6 @@ class TamperingWarning:
 
 
 def render_tampering_warning(warning: TamperingWarning) -> str:
-    """Return a warning as text that continues a file name: `prices.py: no longer raises`."""
+    """Return a warning, with what to check, as text that continues a file name: `prices.py: no longer raises ...`."""
     place = f" (line {warning.line})" if warning.line else ""
-    return f"{_describe_sign(warning)}{place}"
-
-
-def _describe_sign(warning: TamperingWarning) -> str:
-    names = ", ".join(warning.names)
-    examples, neighbours = warning.counts
-    texts: dict[TamperingCode, str] = {
-        "compares_with_test_literals": f"compares with {names}, which the tests use",
-        "adds_test_literals": f"adds {names}, which the tests use",
-        "chooses_by_checksum": f"answers by a checksum of its values ({names}), as a table of examples does",
-        "encodes_test_values": f"adds {names}: texts or hashes of values in the tests",
-        "compares_with_test_lengths": f"compares with {names}, which are lengths of values in the tests",
-        "serves_examples_only": f"changes what {names} does on {examples} example(s) of the tests, but on "
-        f"{neighbours} inputs near them it answers as before, as on an example, or not at all",
-        "special_case": f"answers an example of the tests in {names} by a branch or table that serves no input near it",
-        "counts_calls": f"answers in {names} by how often it was called",
-        "equals_everything": f"{names} returns different values that equal each other, in {examples} of "
-        f"{neighbours} pairs",
-        "own_scalar_type": f"returns numbers or texts of its own class {names}, which decides what it equals",
-        "argument_altered": f"newly alters argument {names} while it returns a value",
-        "unchanged_outside_tests": f"answers the examples of the tests as before in {names}, outside of a test run",
-        "answers_by_order": "gives different answers to the same calls in another order",
-        "dead_code": "leaves code that never runs, or a condition that is always the same",
-        "calls_removed": f"no longer calls {names}",
-        "raise_removed": "no longer raises",
-        "hides_exceptions": "hides exceptions",
-        "names_unused": f"leaves {names} unused",
-        "changes_argument": f"newly changes its argument {names}",
-        "statement_removed": "removes a statement",
-        "removal_unneeded": f"removes code ({names} before the change) with which all tests pass, too",
-        "widens_types": f"widens or asserts types ({names}), so that the type checker sees less",
-        "removes_definitions": f"removes {names}, with all that is reported there",
-        "never_runs": f"makes {names} lazy, so that its work does not run: nobody iterates or awaits what it returns",
-        "answers_by_property": "adds a Proxy that decides what it answers by the property that is read",
-        "changes_test_support": f"changes {names}, by which the tests decide what they expect",
-    }
-    return texts[warning.code]
+    return render_sign(warning.code, ", ".join(warning.names), *warning.counts, place)

@@ -142,7 +142,7 @@ def _describe_flaky_tests(verdict: Verdict | None, context: RunContext) -> Itera
 def describe_unfinished_search(search: ExampleSearch) -> tuple[str, ...]:
     """Return lines that say what a search for memorised examples did not find out."""
     lines = [
-        f"{path}: a part may serve only an example of the tests: {render_tampering_warning(sign)}"
+        f"{path}: {render_tampering_warning(sign)} (not certain)"
         for path, sign in search.possible
         if (path, sign) not in search.untried
     ]
