@@ -16,6 +16,7 @@ def make_run(title: str, project: str) -> dict[str, Any]:
         "title": title,
         "project": project,
         "outcome": "healed",
+        "delivery": "",
         "spend": {"seconds": 152.0, "tokens": 0, "money": 0.0},
         "started_s": 1.8e9,
         "fork_of": None,
@@ -63,3 +64,9 @@ def test_a_wide_terminal_shows_the_folder_and_the_whole_task() -> None:
 def test_a_fork_is_named_before_the_task() -> None:
     fork = {**RUNS[0], "fork_of": "20261128-081944454-123456", "fork_at": 2}
     assert history_rows([fork], 120)[1][2].startswith("fork of 123456 at 2: split_bill")
+
+
+def test_the_outcome_says_whether_the_change_is_applied() -> None:
+    applied, undone = ({**RUNS[2], "delivery": delivery} for delivery in ("applied", "undone"))
+    rows = history_rows([applied, undone, RUNS[2]], 160)
+    assert [row[3] for row in rows] == ["outcome", "healed, applied", "healed, undone", "healed"]

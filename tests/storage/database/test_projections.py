@@ -16,8 +16,8 @@ from sqlalchemy import event, func, select
 
 from storage.database.sample_runs import write_run, write_sample_runs
 from suture.api import WriteOptions
-from suture.core.ledger import Ledger, RunFolder, find_run, read_ledger, total_spend
-from suture.core.ledger.kinds import RunResumed
+from suture.core.ledger import Ledger, Payload, RunFolder, find_run, read_ledger, total_spend
+from suture.core.ledger.kinds import CommitMade, RunResumed, TreeApplied, TreeUndone
 from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import PathSettings, Settings, StoreSettings
 from suture.storage.database import projection_updates
@@ -69,6 +69,24 @@ def test_rows_agree_with_their_ledger(store: Store, tmp_path: Path) -> None:
         assert row.started_s == reading.events[0].time_s
 
     assert check_database(store, tmp_path / "home") == []
+
+
+@pytest.mark.parametrize(
+    ("payloads", "delivery"),
+    [
+        ((), ""),
+        ((TreeApplied(root="/p", files=("a.py",), undo="undo.patch"),), "applied"),
+        ((TreeApplied(root="/p", files=("a.py",), undo="undo.patch"), TreeUndone(root="/p")), "undone"),
+        ((CommitMade(root="/p", commit="1a2b3c"),), "committed"),
+    ],
+)
+def test_a_row_says_what_became_of_the_change(
+    payloads: tuple[Payload, ...], delivery: str, tmp_path: Path
+) -> None:
+    run = write_run(tmp_path / "home", "2027-heal", 2)
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append_all(list(payloads))
+    assert project_run(run).task["delivery"] == delivery
 
 
 def test_rebuilding_gives_the_same_rows(store: Store, tmp_path: Path) -> None:

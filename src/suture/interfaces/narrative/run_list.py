@@ -90,6 +90,7 @@ def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
         "title": make_run_title(row),
         "kind": row.get("kind", ""),
         "outcome": row["outcome"],
+        "delivery": row.get("delivery", ""),
         "recipe": row.get("recipe", ""),
         "model": row.get("model", ""),
         "spend": {

@@ -24,6 +24,7 @@ from suture.core.ledger.kinds import (
     BudgetSettled,
     CandidateChecked,
     CandidateProposed,
+    CommitMade,
     ModelCalled,
     MovesDecided,
     ReviewAnswered,
@@ -35,6 +36,8 @@ from suture.core.ledger.kinds import (
     SearchFinished,
     TaskPrepared,
 )
+    TreeApplied,
+    TreeUndone,
 from suture.core.records import CheckOutcome, Verdict, render_reason
 from suture.errors import StorageError
 from suture.storage.database.search_words import index_text
@@ -47,6 +50,8 @@ EXCEPTION = re.compile(
 ErrorKind = Literal["wrong_answer", "timeout", "not_collected", "error", "unknown"]
 """Kinds of failures without an exception. `unknown` stands for a verdict that cannot be read."""
 STATUS_KINDS: Mapping[str, ErrorKind] = {
+DeliveryState = Literal["", "applied", "committed", "undone"]
+"""What has become of a run's change in the user's project; empty if it was never written there."""
     "timeout": "timeout",
     "missing": "not_collected",
     "error": "error",
@@ -193,6 +198,7 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
         "outcome": outcome,
         "reason": reason,
         "evidence": last_check.evidence if last_check else "",
+        "delivery": _last_delivery(events),
         "confidence": end.confidence if end else 0.0,
         "failing": failing,
         "failing_test": failing_test,
@@ -215,6 +221,20 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
 
 def count_initial_failures(run: RunFolder, events: Sequence[Event]) -> tuple[int, str]:
     """Return how many tests failed in the first run of all, and the id of the first one; 0 and "" if none did."""
+def _last_delivery(events: Sequence[Event]) -> DeliveryState:
+    """Return what has become of a run's change in the user's project."""
+    delivery: DeliveryState = ""
+    for event in events:
+        match event.payload:
+            case TreeApplied():
+                delivery = "applied"
+            case CommitMade():
+                delivery = "committed"
+            case TreeUndone():
+                delivery = "undone"
+    return delivery
+
+
     checked = first_payload(events, CandidateChecked)
     if checked is None or not checked.failed:
         return 0, ""

@@ -60,7 +60,7 @@ def _find_remedy(fault: Exception, reason: str) -> str:
     return "see `suture db check`; runs keep their ledgers without it"
 
 
-VERSIONS = ("1",)
+VERSIONS = ("2",)
 """All schema versions, the oldest first; a test compares them with the migration scripts."""
 LATEST_VERSION = VERSIONS[-1]
 VERSION_TABLE = "suture_schema"

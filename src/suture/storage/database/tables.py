@@ -136,6 +136,7 @@ tasks = Table(
     _word("sandbox"),
     _text("project"),
     _word("outcome"),  # an outcome, or the state of a run without one, as `suture history` shows it
+    _word("delivery"),  # applied, committed, undone; empty if the change was never written into the project
     _text("reason"),
     _word("evidence"),
     _number("confidence"),

@@ -72,7 +72,10 @@ def history(
     assignments: Assignments = None,
     as_json: Json = False,
 ) -> None:
-    """List the runs, newest first, with task, outcome, spend and time; --json has the rest."""
+    """List the runs, newest first, with task, outcome, spend and time; --json has the rest.
+
+    The outcome says whether the change of a run is applied to your project, committed or undone.
+    """
     since_s = parse_since(since)
     from suture.interfaces.narrative.run_list import list_matching_runs
     from suture.storage.database.run_query import RunQuery
@@ -158,7 +161,8 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
         spent += f", ${spend['money']:.4f}"
     start = time.strftime("%m-%d %H:%M", time.localtime(started_s)) if started_s is not None else ""
     run_id = run["run"][-SHORT_ID_CHARS:]
-    return (run_id, _shorten(folder, MAX_FOLDER_CHARS), " ".join(title.split()), run["outcome"], spent, start)
+    outcome = ", ".join(filter(None, (run["outcome"], run["delivery"])))
+    return (run_id, _shorten(folder, MAX_FOLDER_CHARS), " ".join(title.split()), outcome, spent, start)
 
 
 @handle_errors
