@@ -136,7 +136,7 @@ def test_verify_says_what_its_words_mean_and_leaves_out_what_says_nothing(
 
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert render_judge("nonce") in lines
+    assert render_judge("nonce", has_diff=True) in lines
     claimed = [line for line in lines if line.startswith("claimed")]
     assert lines[lines.index(claimed[0]) - 1].endswith("running the tests again cannot confirm it:")
     assert not any(line.endswith((": ", ": none", ": 0", ": completed", "nothing new")) for line in lines)

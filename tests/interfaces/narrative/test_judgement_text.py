@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from suture.core.records import CheckStatus
+from suture.core.records.finding_text import render_finding
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, Judgement
-from suture.interfaces.narrative.judgement_text import list_facts, render_judgement
+from suture.interfaces.narrative.judgement_text import judgement_as_json, list_facts, render_judgement
 
 BEFORE: dict[str, CheckStatus] = {
     "t.py::test_old": "passed",
@@ -67,10 +68,24 @@ def test_a_change_that_no_test_needs_has_no_proof_although_a_test_fails_without_
     assert facts["Proof"] == "no test fails without the change and passes with it"
 
 
+def test_an_accepted_change_that_leaves_tests_failing_is_not_simply_called_accepted() -> None:
+    tests = ComparedTests(passed=("t.py::test_old",), still_failing=("t.py::test_fixed", "t.py::test_edited"))
+    accepted = replace(HONEST, tests=tests)
+    remark = ChangeFinding(code="no_test_guards_change", severity="remark")
+    remarked = replace(accepted, outcome="accepted_with_remarks", findings=(remark,))
+
+    for judgement in (accepted, remarked):
+        assert "but 2 tests still fail" in render_judgement(judgement).splitlines()[0]
+        answer = judgement_as_json(judgement)
+        assert "but 2 tests still fail" in answer["verdict"]
+        assert len(answer["tests"]["still_failing"]) == 2
+    assert "still fail" not in render_judgement(replace(accepted, outcome="rejected")).splitlines()[0]
+
+
 @pytest.mark.parametrize("explain", [False, True])
 def test_each_finding_is_on_the_screen_once_and_with_its_place(explain: bool) -> None:
     screen = render_judgement(CHEATING, explain=explain)
-    sentence = "t.py:9: test_edited is changed, and the old test still fails on the new code"
+    sentence = f"t.py:9: {render_finding(WEAKENED)}"
     assert screen.count("test_edited is changed") == 1
     assert screen.count("nothing shows that it is needed") == 1
     assert screen.startswith("Rejected.\n" if explain else f"Rejected: {sentence}\n")

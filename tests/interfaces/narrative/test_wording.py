@@ -72,7 +72,13 @@ GENERIC_EVENTS = {"AdviceGiven", "PromptShrunk", "SearchSkipped"}
 
 @pytest.mark.parametrize("evidence", get_args(Evidence))
 def test_what_each_kind_of_evidence_is_worth_names_the_page_that_explains_it(evidence: Evidence) -> None:
-    assert wording.render_judge(evidence).endswith("(docs/verdicts.md)")
+    assert wording.render_judge(evidence, has_diff=True).endswith("(docs/verdicts.md)")
+
+
+def test_a_diff_is_to_be_read_only_where_there_is_one_and_where_it_can_deceive() -> None:
+    assert wording.describe_evidence("nonce", has_diff=True).endswith("so read the diff")
+    assert "diff" not in wording.describe_evidence("nonce", has_diff=False)
+    assert "diff" not in wording.describe_evidence("split", has_diff=True)
 
 
 @pytest.mark.parametrize("evidence", get_args(Evidence))

@@ -75,12 +75,13 @@ def test_a_finding_that_begins_with_a_name_keeps_its_first_letter(browser_page: 
         "outcome": "accepted_with_remarks",
         "headline": "",
         "facts": {"Guard": "nothing has changed"},
-        "judgement": {"findings": [finding]},
+        "judgement": {"verdict": "Accepted, with remarks", "findings": [finding]},
     }
     page = browser_page.visit("/new")
     page.route(re.compile(r"/v1/judgements/"), lambda route: route.fulfill(json=report))
     browser_page.visit("/judge/20260101-000000000-abcdef")
     expect(page.locator(".findings")).to_contain_text("requests, flask.")
+    expect(page.locator(".findings")).to_contain_text("Remark")  # colour alone does not say it to everybody
     expect(page.locator(".facts")).to_contain_text("Nothing has changed.")
 
 

@@ -148,6 +148,9 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
     expect(page.get_by_text("Undone: your files are as they were before.")).to_be_visible()
     assert code.read_text() == BROKEN_PROJECT["cart.py"]
 
+    page.get_by_role("link", name="Judge this change").click()
+    expect(page.get_by_label("Patch", exact=True)).to_have_value(re.compile("cart.py"))
+
 
 def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server) -> None:
     page = browser_page.visit("/judge")
@@ -158,6 +161,15 @@ def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server
     expect(page.locator(".verdict h2")).to_contain_text("Rejected")
     expect(page.locator(".facts")).to_contain_text("Guard")
     expect(page.locator(".findings")).to_contain_text("test_cart.py")
+    expect(page.locator(".findings")).to_contain_text("Rejects")
+    browser_page.save_screenshot("verdict")
+
+    page = browser_page.visit("/")
+    page.get_by_label("Kind").select_option("judged")
+    expect(page.locator(".judgements li").first).to_contain_text("Rejected: ")
+    browser_page.save_screenshot("judgements")
+    page.locator(".judgements a").first.click()
+    expect(page.locator(".verdict h2")).to_contain_text("Rejected")
 
 
 def test_a_question_is_answered_while_another_tab_shows_the_run(

@@ -51,6 +51,7 @@ ROUTES = (
     Route(method="POST", path="/v1/archives", minimum_role="runner"),
     Route(method="POST", path="/v1/runs", minimum_role="runner", body={"kind": "nothing"}),
     Route(method="POST", path="/v1/judgements", minimum_role="runner", body={"base": "main"}),
+    Route(method="GET", path="/v1/judgements", minimum_role="viewer"),
     Route(method="GET", path=f"/v1/judgements/{UNKNOWN_RUN}", minimum_role="viewer"),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/fork", minimum_role="runner", body={"at": 0}),
     Route(method="POST", path=f"/v1/runs/{UNKNOWN_RUN}/replay", minimum_role="runner"),

@@ -71,6 +71,12 @@ def test_a_patch_that_breaks_a_test_is_rejected_with_a_sentence(server: Server, 
     assert report["outcome"] == "rejected"
     assert report["headline"].startswith("Rejected: test_cart.py::test_total fails with the change")
     assert report["judgement"]["findings"][0]["sentence"] in report["headline"]
+    listed = server.get(ROUTE, params={"limit": 1}).json()
+    (newest,) = listed["judgements"]
+    assert {name: newest[name] for name in ("id", "path", "outcome", "headline")} == {
+        name: report[name] for name in ("id", "path", "outcome", "headline")
+    }
+    assert listed["total"] > 1
 
 
 def test_requests_that_cannot_be_judged_get_a_problem_with_a_remedy(server: Server, project: Path) -> None:

@@ -16,8 +16,9 @@ from suture.core.ledger import (
 )
 from suture.core.records import Candidate, Task, Verdict, encode_record
 from suture.errors import UsageError
+from suture.interfaces.narrative.event_text import UNCHANGED_CODE
 from suture.interfaces.narrative.plain_text import render_label
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS, render_verdict_notes
+from suture.interfaces.narrative.wording import describe_evidence, render_verdict_notes
 from suture.project.workspace import unified_diff
 
 ORIGINAL = "original"
@@ -101,7 +102,7 @@ def candidate_as_json(run: RunFolder, candidate: str) -> dict[str, Any]:
         verdict_view = {
             **encode_record(record),
             "notes": render_verdict_notes(record.notes),
-            "evidence_text": EVIDENCE_TEXTS[record.evidence],
+            "evidence_text": describe_evidence(record.evidence, has_diff=candidate != UNCHANGED_CODE),
         }
     files = dict(run.load_record(Candidate, blob).files) if blob else {}
     return {"run": run.id, "candidate": candidate, "files": files, "verdict": verdict_view}

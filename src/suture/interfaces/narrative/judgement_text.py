@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from suture.core.records import encode_record
@@ -17,10 +17,12 @@ from suture.core.records.judgement import (
     ScopeKind,
 )
 from suture.core.records.unmeasured_text import render_unmeasured
-from suture.interfaces.narrative.plain_text import format_count
+from suture.interfaces.narrative.plain_text import escape_line_breaks, format_count
 
 MAX_SUMMARY_FINDINGS = 8
 """Findings on the first screen, which has at most 25 lines."""
+MAX_NAMED_FILES = 2
+"""Changed files that a fact names, so that it fits into one line. Both limits are chosen by judgement; not measured."""
 OUTCOME_TEXTS: Mapping[JudgementOutcome, str] = {
     "accepted": "Accepted",
     "accepted_with_remarks": "Accepted, with remarks",
@@ -99,8 +101,13 @@ def leads_with_finding(judgement: Judgement) -> bool:
 
 
 def render_verdict(judgement: Judgement) -> str:
-    """Return the verdict in a few words; one that does not rest on all tests says so."""
+    """Return the verdict in a few words.
+
+    It says so if it does not rest on all tests, or if tests fail with an accepted change that failed before, too.
+    """
     text, scope = OUTCOME_TEXTS[judgement.outcome], judgement.scope
+    if judgement.ok and (failing := len(judgement.tests.still_failing)):
+        text += f", but {format_count(failing, 'test')} still fail{'s' if failing == 1 else ''}, as before"
     if scope.kind != "quick":
         return text
     return f"{text} (quick judgement, {scope.ran} of {scope.total} tests ran)"
@@ -109,8 +116,7 @@ def render_verdict(judgement: Judgement) -> str:
 def list_facts(judgement: Judgement, *, suggest_commands: bool = True) -> Iterator[tuple[str, str]]:
     """Yield the facts that matter as (label, text): what the tests say, what proves the change, what guards it."""
     if judgement.base:
-        files = len(judgement.files)
-        yield "Change", f"{files} file{_s(files)} against {judgement.base}"
+        yield "Change", f"{_name_files(judgement.files)} against {judgement.base}"
     if judgement.reason == "base_does_not_run":
         option = ": --test COMMAND" if suggest_commands else ""
         yield "Next", f"name a test command that runs the tests of the state before the change{option}"
@@ -136,8 +142,12 @@ def list_facts(judgement: Judgement, *, suggest_commands: bool = True) -> Iterat
     yield "Guard", guarded
 
 
-def _s(count: int) -> str:
-    return "" if count == 1 else "s"
+def _name_files(files: Sequence[str]) -> str:
+    """Return the first changed files, and how many more there are: `cart.py, shop.py and 3 more files`."""
+    names = list(map(escape_line_breaks, files[:MAX_NAMED_FILES]))
+    if len(files) == len(names):
+        return " and ".join(names) or "no files"
+    return f"{', '.join(names)} and {format_count(len(files) - len(names), 'more file')}"
 
 
 def _render_counts(judgement: Judgement) -> str:
@@ -227,6 +237,7 @@ def judgement_as_json(judgement: Judgement) -> dict[str, Any]:
     return {
         "ok": judgement.ok,
         "headline": render_headline(judgement),
+        "verdict": render_verdict(judgement),
         "facts": dict(list_facts(judgement, suggest_commands=False)),
         **{key: value for key, value in encode_record(judgement).items() if key != "runs"},
         "findings": findings,

@@ -27,19 +27,20 @@ OUTCOME_TEXTS: dict[Outcome, str] = {
     "not_healed": "Not healed",
     "stuck": "Gave up (stuck)",
     "not_a_code_fault": "Not the code's fault",
-    "budget_exhausted": "Stopped at the limit (budget_exhausted)",
+    "budget_exhausted": "Stopped at a limit (budget_exhausted)",
     "waiting": "Waiting for you",
     "infra_error": "Broke off (infra_error)",
     "cancelled": "Cancelled",
 }
 EVIDENCE_TEXTS: dict[Evidence, str] = {
     "split": "a process that never loads the code under test",
-    "nonce": "the test runner's signed report, which only code written to deceive can fake, so read the diff",
-    "report": "the test runner's report and exit status, which code that prints such a report can fake, so read "
-    "the diff",
+    "nonce": "the test runner's signed report, which only code written to deceive can fake",
+    "report": "the test runner's report and exit status, which code that prints such a report can fake",
     "exit_status": "the exit status alone, so code that ends the command with 0 passes too",
 }
 """What decided, and what it is worth, by the kind of evidence."""
+FORGEABLE_EVIDENCE: frozenset[Evidence] = frozenset(("nonce", "report"))
+"""Evidence that a change can fake, so that a person should read the change."""
 MOVE_TEXTS: dict[MoveKind, str] = {
     "investigate": "experiments with the flaky tests",
     "mutate": "small edits without a model",
@@ -120,9 +121,19 @@ MAX_NOTE_SUBJECTS = 10
 """Maximum number of subjects that the message of a note lists."""
 
 
-def render_judge(evidence: Evidence) -> str:
+def describe_evidence(evidence: Evidence, *, has_diff: bool) -> str:
+    """Return what decided, and what it is worth.
+
+    Args:
+        has_diff: Whether there is a change that a person can read.
+    """
+    advice = ", so read the diff" if has_diff and evidence in FORGEABLE_EVIDENCE else ""
+    return f"{EVIDENCE_TEXTS[evidence]}{advice}"
+
+
+def render_judge(evidence: Evidence, *, has_diff: bool) -> str:
     """Return what decided, and where more about it can be read, for the terminal."""
-    return f"judged by {EVIDENCE_TEXTS[evidence]} (docs/verdicts.md)"
+    return f"judged by {describe_evidence(evidence, has_diff=has_diff)} (docs/verdicts.md)"
 
 
 def render_verdict_notes(notes: Iterable[VerdictNote]) -> list[str]:

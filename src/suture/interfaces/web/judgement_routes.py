@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Header, Query
 from fastapi import Path as PathPart
 from fastapi.responses import StreamingResponse
 
@@ -20,7 +20,14 @@ from suture.interfaces.jobs.job import JobEnd
 from suture.interfaces.jobs.judge_steps import read_judge_steps
 from suture.interfaces.narrative.judgement_text import STEP_TEXTS
 from suture.interfaces.web.problem_details import RequestRefused, problem_from_error, problem_responses
-from suture.interfaces.web.rest_schemas import RUN_ID_PATTERN, JudgementReport, JudgeRequest, RunChoices
+from suture.interfaces.web.rest_schemas import (
+    RUN_ID_PATTERN,
+    JudgementPage,
+    JudgementReport,
+    JudgementSummary,
+    JudgeRequest,
+    RunChoices,
+)
 from suture.interfaces.web.route_dependencies import Runner, Viewer, WebServiceDependency
 from suture.interfaces.web.tuning import POLL_S
 from suture.interfaces.web.web_service import WebService, answer_of_job
@@ -67,6 +74,33 @@ async def judge(
         return StreamingResponse(
             _stream_judgement(service, job, steps, stack.pop_all()), media_type=EVENT_STREAM
         )
+
+
+@router.get("/judgements", responses=problem_responses())
+async def list_judgements(
+    service: WebServiceDependency,
+    _: Viewer,
+    limit: Annotated[int, Query(ge=1, le=500)] = 20,
+    offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
+) -> JudgementPage:
+    """List the verdicts of this server, newest first, for as long as it keeps its jobs."""
+    reports = [
+        (job, _make_report(job, end))
+        for job, end in service.pool.ends()
+        if job.kind == "judge" and not end.error
+    ]
+    reports.sort(key=lambda pair: pair[0].created_s, reverse=True)
+    summaries = [
+        JudgementSummary(
+            id=report.id,
+            path=report.path,
+            outcome=report.outcome,
+            headline=report.headline,
+            requested_s=job.created_s,
+        )
+        for job, report in reports[offset : offset + limit]
+    ]
+    return JudgementPage(total=len(reports), judgements=summaries)
 
 
 @router.get("/judgements/{judgement}", responses=problem_responses(404, 409))

@@ -93,7 +93,12 @@ class JudgeRequest(BaseModel):
 class ForkRequest(RunChoices):
     """Start a new run from a step of another run."""
 
-    at: int = Field(ge=0, le=10**6, description="The number of executed decisions.")
+    at: int | None = Field(
+        default=None,
+        ge=0,
+        le=10**6,
+        description="The number of executed decisions. By default, the run starts after a search that found nothing.",
+    )
     hint: Text = Field(default="", description="A hint for the model from there on.")
     candidate: dict[Line, Text] = Field(default={}, description="Files to judge first: path -> text.")
 
@@ -234,6 +239,23 @@ class JudgementReport(BaseModel):
         default="",
         description="The text of the certificate's file, for `suture verify`, if it was requested.",
     )
+
+
+class JudgementSummary(BaseModel):
+    """A judgement in the list of judgements."""
+
+    id: str = Field(description="The judgement's id; see GET /v1/judgements/{judgement}.")
+    path: str = Field(description="The project's folder.")
+    outcome: str = Field(description="`accepted`, `accepted_with_remarks`, `rejected` or `not_comparable`.")
+    headline: str = Field(description="The verdict and the gravest finding.")
+    requested_s: float = Field(description="When it was requested, in seconds since the epoch.")
+
+
+class JudgementPage(BaseModel):
+    """A page of judgements, newest first."""
+
+    total: int
+    judgements: list[JudgementSummary]
 
 
 class ArchiveReceipt(BaseModel):

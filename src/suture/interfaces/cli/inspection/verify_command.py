@@ -101,7 +101,7 @@ def _print_accepted(certificate: Certificate, threshold: float) -> None:
     """Print what an accepted certificate claims, and what decided."""
     from suture.interfaces.narrative.wording import render_judge
 
-    print_text_line(render_judge(certificate.evidence))
+    print_text_line(render_judge(certificate.evidence, has_diff=True))
     _print_claims(unverifiable_claims(certificate))
     deciding, others = split_checks(certificate, threshold)
     for check in others:
@@ -123,7 +123,7 @@ def _print_confirmed(certificate: JudgementCertificate) -> None:
     from suture.interfaces.narrative.wording import render_judge
 
     if certificate.judgement.evidence is not None:
-        print_text_line(render_judge(certificate.judgement.evidence))
+        print_text_line(render_judge(certificate.judgement.evidence, has_diff=True))
     _print_claims(unverifiable_judgement_claims(certificate))
     if certificate.source_roots:
         print_text_line(f"imports   start at {', '.join(certificate.source_roots)}")

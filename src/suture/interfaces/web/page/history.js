@@ -9,15 +9,18 @@ import { badge } from "./panel.js";
 const [PAGE, TYPED_MS] = [25, 300];
 const OUTCOMES = ["healed", "nothing_to_heal", "not_healed", "stuck", "not_a_code_fault", "budget_exhausted", "waiting", "infra_error", "cancelled", "running"];
 
+// The kind that stands for the list of judgements, which are no runs.
+const JUDGED = "judged";
+
 const origin = (run) => (run.fork_of ? `fork of ${run.fork_of}, step ${run.fork_at}` : run.replay_of ? `replay of ${run.replay_of}` : null);
-const facts = (run) => [run.recipe, run.model === "none" ? "no model" : run.model,
+const facts = (run) => [run.delivery, run.recipe, run.model === "none" ? "no model" : run.model,
   run.spend.tokens ? `${count(run.spend.tokens)} tokens` : null, duration(run.spend.seconds), origin(run), el("span", { class: "id" }, run.run)].filter(Boolean);
 
 // The filters are part of the address, so that they are the same after a look at a run.
 export async function historyPage({ view, signal, query }) {
   const search = el("input", { type: "search", placeholder: "Search tasks and errors", value: query.get("search") ?? "" });
   const outcome = choice([["", "Any outcome"], ...OUTCOMES.map((name) => [name, name.replaceAll("_", " ")])], query.get("outcome") ?? "");
-  const kind = choice([["", "Any kind"], ["heal", "Repairs"], ["write", "New code"]], query.get("kind") ?? "");
+  const kind = choice([["", "Any run"], ["heal", "Repairs"], ["write", "New code"], [JUDGED, "Judged changes"]], query.get("kind") ?? "");
   const filters = { search, outcome, kind };
   const list = el("div", {});
   const chosen = new Set();
@@ -36,20 +39,31 @@ export async function historyPage({ view, signal, query }) {
     const foldersOf = (title) => new Set(found.runs.filter((run) => run.title === title).map((run) => run.project));
     const isFiltered = search.value || outcome.value || kind.value;
     const empty = isFiltered ? note("No run matches.") : el("p", { class: "empty" }, "No runs yet. ", el("a", { href: "#/new" }, "Start one"), ".");
-    const more = found.total <= PAGE ? null : el("p", { class: "row" },
-      button("Newer", () => { offset = Math.max(0, offset - PAGE); load(); }, { disabled: offset === 0 }),
-      button("Older", () => { offset += PAGE; load(); }, { disabled: offset + PAGE >= found.total }),
-      el("span", {}, `${offset + 1} to ${offset + found.runs.length} of ${found.total}`));
+    const more = pages(found.total, found.runs.length);
     return [
       found.queued.length ? el("p", {}, "Queued: ", found.queued.map((one) => [el("a", { href: `#/runs/${one.run}` }, one.run), " "])) : null,
       found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, found.runs.map((run) => row(run, foldersOf(run.title).size > 1))) : empty,
       more ?? (found.runs.length > 1 ? el("p", { class: "hint" }, "Select two runs to compare them.") : null),
     ];
   };
+  const judgements = ({ total, judgements: found }) => [
+    found.length ? el("ul", { class: "runs judgements", "aria-label": "Judged changes, newest first" }, found.map((one) => el("li", {}, badge(one.outcome),
+      el("div", {}, el("a", { href: `#/judge/${one.id}` }, one.headline), el("p", { class: "meta" }, el("span", {}, one.path), el("span", { class: "id" }, one.id))), age(one.requested_s))))
+      : el("p", { class: "empty" }, "No change has been judged here yet. ", el("a", { href: "#/judge" }, "Judge one"), "."),
+    pages(total, found.length),
+    el("p", { class: "hint" }, "These are the changes that were judged on this page, or by a request to this server."),
+  ];
+  const pages = (total, length) => (total <= PAGE ? null : el("p", { class: "row" },
+    button("Newer", () => { offset = Math.max(0, offset - PAGE); load(); }, { disabled: offset === 0 }),
+    button("Older", () => { offset += PAGE; load(); }, { disabled: offset + PAGE >= total }),
+    el("span", {}, `${offset + 1} to ${offset + length} of ${total}`)));
   const load = reloadable(list, signal, async () => {
     const given = Object.entries({ ...Object.fromEntries(Object.entries(filters).map(([name, control]) => [name, control.value])), offset }).filter(([, value]) => value);
     const address = `#/${given.length ? `?${new URLSearchParams(given)}` : ""}`;
     if (!signal.aborted && (location.hash || "#/") !== address) history.replaceState(null, "", address);
+    const isJudged = kind.value === JUDGED;
+    search.hidden = outcome.hidden = isJudged;
+    if (isJudged) return judgements(await get(`/v1/judgements?${new URLSearchParams({ limit: PAGE, offset })}`, signal));
     return shown(await get(`/v1/runs?${new URLSearchParams([["limit", PAGE], ...given])}`, signal));
   });
   let typed = null;

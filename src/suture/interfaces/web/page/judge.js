@@ -1,29 +1,36 @@
 // The form that judges a change of a project, whoever made it, and the verdict.
 
-import { get, postJudgement, sentence, withFullStop } from "./api.js";
+import { get, postJudgement, sentence, text, withFullStop } from "./api.js";
 import { el, elapsed, fault, field, fill, note, segments } from "./dom.js";
 import { projectChooser } from "./projects.js";
 
-const VERDICTS = { accepted: ["good", "Accepted"], accepted_with_remarks: ["warn", "Accepted with remarks"], rejected: ["bad", "Rejected"], not_comparable: ["warn", "Not comparable"] };
-const SEVERITY = { reject: "bad", remark: "warn", note: "" };
+const KINDS = { accepted: "good", accepted_with_remarks: "warn", rejected: "bad", not_comparable: "warn" };
+// The severity of a finding -> its colour, and the word that says the same.
+const SEVERITY = { reject: ["bad", "Rejects"], remark: ["warn", "Remark"], note: ["", "Note"] };
 
-export async function judgePage({ view, signal, caller, parts: [judgement] }) {
+// With a run in the address, its change is filled in: as a patch, or as the working tree if it is applied there.
+export async function judgePage({ view, signal, caller, parts: [judgement], query }) {
   const heading = [el("h1", {}, "Judge a change"), el("p", { class: "hint" }, "Suture runs the tests with and without the change, and looks for signs that it games them. No model is used.")];
   const result = el("div", { "aria-live": "polite" });
   if (judgement) fill(result, verdictView(await get(`/v1/judgements/${judgement}`, signal)));
   if (caller.role === "viewer") return fill(view, heading, judgement ? result : note("Judging requires the role runner."));
   const projects = await get("/v1/projects", signal);
   if (!projects.roots.length) return fill(view, heading, note("This server allows no project folders. Start it with the folders of your projects: suture ui FOLDER."), result);
-  const project = projectChooser(projects);
+  const run = /^[0-9a-f-]+$/.test(query.get("run") ?? "") ? await get(`/v1/runs/${query.get("run")}`, signal) : null;
+  const project = projectChooser(projects, {}, run?.project ?? "");
   const patch = el("textarea", { rows: "10", spellcheck: "false", class: "code", placeholder: "diff --git a/shop.py b/shop.py" });
-  const base = el("input", { type: "text", spellcheck: "false", placeholder: "main" });
+  const base = el("input", { type: "text", spellcheck: "false", placeholder: "Such as main, v1.2 or HEAD~1" });
   const test = el("input", { type: "text", spellcheck: "false", placeholder: "python -m pytest -q" });
   const kinds = {
-    tree: { node: field("Compare with", base, "A commit or branch. Default: where this branch left the default branch."), read: () => (base.value.trim() ? { base: base.value.trim() } : {}) },
+    tree: { node: field("Compare with", base, "Optional: the commit, tag or branch before the change. By default, where your branch left the default branch."), read: () => (base.value.trim() ? { base: base.value.trim() } : {}) },
     patch: { node: field("Patch", patch, "A unified diff against the files as they are."), read: () => ({ patch: patch.value }) },
     staged: { node: note("What is staged for the next commit is compared with the last commit.", "hint"), read: () => ({ staged: true }) },
   };
   let source = "tree";
+  if (run?.has_diff && !run.applied.length) {
+    source = "patch";
+    patch.value = await text(`/v1/runs/${run.run}/diff`, signal);
+  }
   const slot = el("div", {});
   const turn = (chosen) => { source = chosen; fill(slot, kinds[source].node); };
   const submit = el("button", { type: "submit", class: "main" }, "Judge");
@@ -77,13 +84,13 @@ function progressView(signal) {
 }
 
 function verdictView(report) {
-  const findings = report.judgement.findings.map((one) => el("li", { class: SEVERITY[one.severity] },
-    one.path ? el("code", {}, `${one.path}${one.line ? `:${one.line}` : ""}`) : null, el("span", {}, withFullStop(one.sentence))));
-  const [kind, verdict] = VERDICTS[report.outcome];
+  const findings = report.judgement.findings.map((one) => el("li", { class: SEVERITY[one.severity][0] },
+    el("strong", {}, SEVERITY[one.severity][1]), one.path ? el("code", {}, `${one.path}${one.line ? `:${one.line}` : ""}`) : null, el("span", {}, withFullStop(one.sentence))));
+  const { verdict } = report.judgement;
   // The headline has the gravest finding, which the list names with its place.
   const isMore = !findings.length && report.headline.replace(/\.$/, "") !== verdict;
   return el("section", { class: "verdict", "aria-label": "Verdict" },
-    el("h2", { class: kind }, verdict), el("p", { class: "hint" }, report.path),
+    el("h2", { class: KINDS[report.outcome] }, verdict), el("p", { class: "hint" }, report.path),
     isMore ? el("p", {}, report.headline) : null,
     findings.length ? el("ul", { class: "findings" }, findings) : null,
     el("dl", { class: "facts" }, Object.entries(report.facts).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, sentence(text))))));

@@ -49,7 +49,7 @@ export function liveView(state) {
     tick();
     const beginning = state.shown.state === "queued" ? "Waiting for a free place on the server." : state.shown.kind === "write" ? "Reading the task ..." : "Reading the project, then running its tests ...";
     const search = state.events.findLast((event) => ["search.started", "search.finished"].includes(event.kind));
-    const tried = state.search && search?.kind === "search.started" ? `Tried ${count(state.search.tried)} of at most ${count(search.data.candidates)} edits. The best makes ${state.search.best} of ${state.search.targets} failing tests pass.` : "";
+    const tried = state.search && search?.kind === "search.started" ? `Tried ${count(state.search.tried)} of at most ${count(search.data.candidates)} edits.${state.search.best ? ` The best one ${state.search.best}.` : ""}` : "";
     fill(now, note(tried || state.story || beginning, "now"));
     const checks = state.events.filter((event) => event.kind === "candidate.checked").map((event) => event.data);
     fill(tests, dots(checks));

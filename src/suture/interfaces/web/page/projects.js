@@ -3,7 +3,8 @@
 import { choice, el, field, fill, projectName } from "./dom.js";
 
 // Returns a control and a function that reads the request's fields. `others` are further sources: key -> its name, its fields and how they are read.
-export function projectChooser(projects, others = {}) {
+// `chosen` is the folder that is chosen at first.
+export function projectChooser(projects, others = {}, chosen = "") {
   const names = projects.folders.length ? projects.folders : projects.roots;
   const path = el("input", { type: "text", spellcheck: "false", autocomplete: "off", list: "projects", placeholder: projects.roots[0] });
   const sources = {
@@ -13,7 +14,9 @@ export function projectChooser(projects, others = {}) {
     ...others,
   };
   const options = [...names.map((name) => [name, shortName(name, projects.roots)]), ...Object.entries(sources).map(([key, source]) => [key, source.name])];
-  const picker = choice(options, options[0]?.[0] ?? "");
+  const isOther = Boolean(chosen) && !names.includes(chosen) && "other" in sources;
+  if (isOther) path.value = chosen;
+  const picker = choice(options, isOther ? "other" : names.includes(chosen) ? chosen : options[0]?.[0] ?? "");
   const slot = el("div", {});
   const turn = () => fill(slot, sources[picker.value]?.fields ?? el("p", { class: "hint path" }, picker.value));
   picker.addEventListener("change", turn);

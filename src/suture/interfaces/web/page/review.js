@@ -22,7 +22,7 @@ export function questionView(question, state, answered) {
   };
   const press = (label, give, kind = "") => button(label, () => answer(give(), label), { class: kind });
   const may = ["reviewer", "admin"].includes(state.caller.role);
-  const answers = !may ? note("Answering requires the role reviewer.") : question.difference ? chosen(question, press) : question.examples?.length ? confirmed(question, press) : decided(question, press);
+  const answers = !may ? note("Answering requires the role reviewer.") : question.difference ? chosen(question, press) : question.stage === "examples" ? (question.examples.length ? confirmed(question, press) : completed(question, press)) : decided(question, press);
   fill(asked,
     el("h2", {}, question.question),
     question.moves.length ? el("p", { class: "hint" }, [...new Set(question.moves.map((move) => move.reason).filter(Boolean))].join("; ")) : null,
@@ -51,6 +51,15 @@ function confirmed(question, press) {
   return el("div", {}, el("ul", {}, question.examples.map(shown)),
     el("div", { class: "row" }, press("These are right", () => ({ choice: "approve" }), "main"), press("They are not right", () => ({ choice: "reject" })), press("Stop the run", () => ({ choice: "abort" }), "danger")),
     el("details", {}, el("summary", {}, "Edit the results"), field("Results", asserts), press("Use my results", () => ({ choice: "edit", files: { [path]: asserts.value } }))));
+}
+
+// New code of which no guessed call returned a value: the person writes a call with its result.
+function completed(question, press) {
+  const [path] = Object.keys(question.texts);
+  const asserts = el("textarea", { rows: "3", spellcheck: "false", class: "code", placeholder: "assert f(2) == 4" });
+  return el("div", {}, el("p", {}, "No test or example says what is right, and no call that Suture guessed returned a value."),
+    field("Calls with their results", asserts, "One assert on each line. They decide whether the code is right."),
+    el("div", { class: "row" }, press("Check the code with these", () => ({ choice: "edit", files: { [path]: asserts.value } }), "main"), press("I know none", () => ({ choice: "reject" })), press("Stop the run", () => ({ choice: "abort" }), "danger")));
 }
 
 function decided(question, press) {

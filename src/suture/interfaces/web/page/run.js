@@ -169,6 +169,7 @@ function headOf(state, refresh) {
       el("p", { class: "row acts" },
         canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", ask("apply", "Applied to your project."), { class: isOpen ? null : "main" })) : null,
         there ? copyAndDownload(state, messages) : null,
+        canApply && mayRun ? el("a", { href: `#/judge?run=${run}`, class: "button" }, "Judge this change") : null,
         pull?.state === "opened" ? outside("View pull request", pull.address, { class: "button" }) : null,
         pull?.state === "possible" && caller.role === "admin" ? button("Open pull request", ask("pull-request", "A draft pull request is open.", "Running the tests again before the pull request is opened ...")) : null,
         mayChange && isActive({ state: now }) ? button("Stop", ask("cancel")) : null,
@@ -212,7 +213,7 @@ function copyAndDownload(state, messages) {
 async function openFork(state, slot) {
   if (slot.hasChildNodes()) return fill(slot);
   const [recipes, models] = await Promise.all([get("/v1/recipes", state.signal), get("/v1/models", state.signal)]);
-  fill(slot, forkForm(state, 0, recipes, models, "Try again with"));
+  fill(slot, forkForm(state, null, recipes, models, "Try again with"));
   return slot.querySelector("textarea").focus();
 }
 

@@ -95,5 +95,5 @@ export function forkForm(state, at, recipes, models, heading) {
   };
   return el("form", { class: "panel", onsubmit: fork }, el("h3", {}, heading),
     how.node, field("Hint", hint, "Optional. A hint for the model from there on."),
-    el("button", { type: "submit", class: "main" }, at === 0 ? "Try again" : "Fork"), status);
+    el("button", { type: "submit", class: "main" }, at === null ? "Try again" : "Fork"), status);
 }
