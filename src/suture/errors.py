@@ -220,7 +220,8 @@ class BudgetExceeded(SutureError):
     exit_code = 4
 
     def __init__(self, kind: str, used: float, limit: float, *, message: str = "", remedy: str = "") -> None:
-        default_message = f"budget of {limit:g} {kind} is spent ({used:g} used)"
+        unit = {"money": "US dollars", "completion_tokens": "tokens of replies"}.get(kind, kind)
+        default_message = f"the limit of {limit:,.12g} {unit} is reached, {used:,.6g} are used"
         super().__init__(message or default_message, remedy=remedy or f"raise budget.{kind}")
         self.kind = kind
         self.used = used

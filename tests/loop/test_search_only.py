@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 
 from bare_pytest import BARE_PYTEST
-from suture.api import HealOptions, WriteOptions, heal, solve
-from suture.core.ledger import read_ledger
-from suture.core.records import Result
+from suture.api import HealOptions, WriteOptions, fork_from_iteration, heal, solve
+from suture.api.past_runs import find_step_after_search
+from suture.core.ledger import Event, find_run, read_ledger
+from suture.core.ledger.event import encode_payload
+from suture.core.ledger.kinds import MovesDecided, SearchEnding, SearchFinished
+from suture.core.records import Move, Result
 from suture.core.settings import (
     CertificationSettings,
     LoopSettings,
@@ -21,9 +24,11 @@ from suture.core.settings import (
     Settings,
 )
 from suture.errors import PrerequisiteError
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.judge.triage.suspect_tests import endless_loops
 from suture.models import NO_MODEL
 from suture.sandbox import BubblewrapSandbox
+from suture.testing import ScriptedModel
 
 pytestmark = pytest.mark.timeout(300)
 CODE = "def add(a, b):\n    return a - b\n"
@@ -65,6 +70,50 @@ async def test_a_search_without_a_repair_ends_not_healed(tmp_path: Path, sandbox
     assert (result.spend.attempts, result.spend.model_calls) == (0, 0)
     (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
     assert read_ledger(ledger).events[-1].kind == "run.finished"
+
+
+async def test_a_fork_does_not_repeat_a_search_that_found_nothing(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    result = await run_heal(tmp_path, UNSATISFIABLE_TEST, sandbox)
+    repaired = ScriptedModel(["```python\ndef add(a, b):\n    return 'no sum is this'\n```"])
+
+    forked = await fork_from_iteration(
+        result.run_id, settings=make_settings(tmp_path), model=repaired, sandbox=sandbox
+    )
+
+    assert forked.outcome == "healed", forked.reason
+    events = read_ledger(find_run(tmp_path / "home", forked.run_id).ledger_path).events
+    assert [event.data["from_run"] for event in events if event.kind == "search.finished"] == [result.run_id]
+    narrator = ProgressNarrator()
+    lines = [line for event in events for line in narrator.lines_for(event)]
+    assert any("found no repair and is not repeated" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("changes", "ending", "step"),
+    [
+        ({}, "all_tried", 1),
+        ({"model.name": "openai:large"}, "time_over", 1),
+        ({"budget.seconds": 900}, "all_tried", 1),
+        ({"budget.seconds": 900}, "time_over", 0),
+        ({"model.name": NO_MODEL}, "time_over", 0),
+        ({"repair.seed": 2}, "all_tried", 0),
+    ],
+)
+def test_a_fork_repeats_a_search_only_if_a_setting_may_change_what_it_finds(
+    changes: dict[str, object], ending: SearchEnding, step: int
+) -> None:
+    payloads = (
+        MovesDecided(decision=1, moves=(Move(kind="mutate"),)),
+        SearchFinished(ending=ending),
+        MovesDecided(decision=2, moves=(Move(kind="stop", outcome="not_healed"),)),
+    )
+    events = [
+        Event(seq=seq, time_s=0.0, kind=payload.event_kind, data=encode_payload(payload))
+        for seq, payload in enumerate(payloads)
+    ]
+    assert find_step_after_search(events, changes) == step
 
 
 async def test_a_run_that_needs_a_model_is_refused_without_one(tmp_path: Path) -> None:

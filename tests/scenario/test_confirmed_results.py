@@ -12,6 +12,7 @@ from suture.core.ledger import find_run
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.narrative.result_text import next_step_lines
+from suture.interfaces.narrative.review_text import render_review_question
 from suture.testing import ScriptedModel
 
 TASK = "A function that returns the sum of all even numbers in the list"
@@ -110,11 +111,34 @@ async def test_a_run_that_ended_unverified_can_be_verified_later(settings: Setti
     assert not [line for line in next_step_lines(verified, folder) if "not verified" in line]
 
 
-async def test_nobody_is_asked_about_code_without_plain_results(settings: Settings) -> None:
+INITIALS = "```python\ndef initials(person):\n    return person['first'][0] + person['last'][0]\n```"
+"""Code that fails for each value that is guessed for `person`."""
+
+
+async def test_a_person_writes_an_example_where_no_guessed_call_returns_a_value(settings: Settings) -> None:
+    reviews: list[Review] = []
+    example = "assert initials({'first': 'Ada', 'last': 'Lovelace'}) == 'AL'\n"
+    answer = answer_with(ReviewAnswer(choice="edit", files={"x": example}), reviews)
+    model = ScriptedModel([INITIALS], repeat_last=True)
+    options = WriteOptions(settings=settings, model=model, ask=True, on_review=answer)
+
+    result = await solve("A function that returns the initials of a person", options)
+
+    (question,) = reviews
+    assert (question.stage, question.examples) == ("examples", ())
+    assert question.choices == ("edit", "reject", "abort")
+    assert "initials(person) == ..." in render_review_question(question)
+    assert result.outcome == "healed"
+    assert (await replay(result.run_id, settings=settings)).same
+
+
+async def test_a_person_who_knows_no_example_learns_which_one_to_add(settings: Settings) -> None:
     model = ScriptedModel(["```python\ndef show(text):\n    print(text)\n```"], repeat_last=True)
-    result = await solve(
-        "A function that prints a text", WriteOptions(settings=settings, model=model, ask=True)
-    )
+    reject = answer_with(ReviewAnswer(choice="reject"), [])
+    options = WriteOptions(settings=settings, model=model, ask=True, on_review=reject)
+
+    result = await solve("A function that prints a text", options)
+
     assert (result.outcome, result.reason.code) == ("not_healed", "no_shown_result")
     steps = list(next_step_lines(result, find_run(settings.paths.home, result.run_id)))
     assert any("such as show(text) == ..." in line for line in steps)

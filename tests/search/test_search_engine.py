@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -15,7 +16,14 @@ from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.command_trials import CandidateRunner, TrialReport
 from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
 from suture.mutation import apply_edits
-from suture.search import FailingProject, SearchLimits, SearchResult, find_repairs
+from suture.search import (
+    FailingProject,
+    SearchLimits,
+    SearchProgress,
+    SearchResult,
+    find_repairs,
+    listen_to_search,
+)
 from suture.search.languages.language_adapter import TrialSession
 from suture.search.languages.tree_adapter import get_adapter
 from suture.search.ordering.candidate_order import BaselineCandidates
@@ -152,6 +160,41 @@ async def test_a_partial_repair_is_extended_by_a_second_change(language: Languag
     assert result.plausible
     assert all(fixed_tests(apply_edits(CODE[language], p.edits)) == 2 for p in result.plausible)
     assert any("a + b" in apply_edits(CODE[language], p.edits) for p, _ in result.partial)
+
+
+class BreakingRunner(ScriptedRunner):
+    """Finds that each candidate which passes the target tests breaks another test."""
+
+    async def run_batch(
+        self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
+    ) -> list[TrialReport]:
+        reports = await super().run_batch(proposals, timeout_s, extra_cpu_s)
+        return [
+            (proposal, replace(trial, is_plausible=False, broken=1, broken_test="t::other"))
+            if trial is not None and trial.is_plausible
+            else (proposal, trial)
+            for proposal, trial in reports
+        ]
+
+
+async def test_an_edit_that_breaks_another_test_is_a_near_miss_and_not_a_repair() -> None:
+    heard: list[SearchProgress] = []
+    with listen_to_search(heard.append):
+        result = await search("python", BreakingRunner(CODE["python"], fixes_all("a = a + b")))
+
+    assert not result.plausible
+    assert {trial.broken_test for _, trial in result.near_misses} == {"t::other"}
+    assert (heard[-1].best, heard[-1].targets, heard[-1].breaks_another) == (2, 2, True)
+    assert heard[-1].tried == result.tried_count
+
+
+def test_progress_prefers_an_edit_that_breaks_nothing_to_one_that_breaks_a_test() -> None:
+    breaking = Trial(passing=2, failing=0, broken=1, is_plausible=False, timed_out=False)
+    clean = replace(breaking, broken=0, is_plausible=True)
+
+    progress = SearchProgress().after_trial(breaking).after_trial(clean).after_trial(breaking)
+
+    assert progress == SearchProgress(tried=3, best=2, targets=2, breaks_another=False)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

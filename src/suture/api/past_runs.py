@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from suture.api.delivery.deliver import choose_delivery
 from suture.api.run_lifecycle import execute_run, open_run_models
-from suture.core.ledger import Limits, RunFolder, compare_runs, find_run, last_payload
-from suture.core.ledger.kinds import RunFinished
+from suture.core.ledger import Event, Limits, RunFolder, compare_runs, find_run, last_payload
+from suture.core.ledger.kinds import MovesDecided, RunFinished, SearchEnding, SearchFinished
 from suture.core.ledger.reading import Listener
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
@@ -30,13 +30,17 @@ from suture.loop.review.questions import (
     make_single_answer_reviewer,
 )
 from suture.loop.run_spec import ForkOrigin
-from suture.models import Model, ReplyRecording, load_recording
+from suture.models import NO_MODEL, Model, ReplyRecording, load_recording
 from suture.sandbox import Sandbox
 from suture.storage.database import checkpoint_location, fetch_shared_run
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+SEARCH_SETTINGS = ("repair.", "sandbox.", "project.")
+"""Beginnings of the keys of settings on which the result of a search depends."""
+ENDINGS_BY_TIME: tuple[SearchEnding, ...] = ("time_over", "targets_not_reached", "workers_lost")
+"""Endings of a search that might have found more in more time."""
 NO_CHANGES: Mapping[str, object] = MappingProxyType({})
 
 
@@ -144,7 +148,7 @@ async def resume(
 
 async def fork_from_iteration(
     run: str | Path,
-    iteration: int,
+    iteration: int | None = None,
     *,
     changes: Mapping[str, object] = NO_CHANGES,
     hint: str = "",
@@ -164,7 +168,9 @@ async def fork_from_iteration(
 
     Args:
         run: `last`, an id, the unique start or end of one, or a run folder.
-        iteration: The number of decisions that the run had carried out; 0 is before the first.
+        iteration: The number of decisions that the run had carried out; 0 is before the first. By default, the new
+            run starts after a search for small edits that found no repair, unless `changes` could change what the
+            search finds, and otherwise before the first decision.
         changes: Settings by their dotted key, such as `{"loop.recipe": "greedy"}`.
         hint: A hint that the model gets from now on.
         candidate: Code to judge before anything else: the text of the task's module, or path -> text.
@@ -181,7 +187,7 @@ async def fork_from_iteration(
         SutureError: As `solve` and `heal`.
     """
     recorded = load_recorded_run(run, settings)
-    origin = await load_fork_state(recorded, iteration)
+    origin = await _load_chosen_state(recorded, iteration, changes)
     origin = replace(origin, hint=hint.strip(), files=_candidate_files(candidate, recorded))
     changed_settings = override_settings(recorded.settings, changes)
     recorded_model = None if "model.name" in changes else recorded.model
@@ -198,6 +204,42 @@ async def fork_from_iteration(
             on_review=on_review,
         )
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
+
+
+async def _load_chosen_state(
+    recorded: RecordedRun, iteration: int | None, changes: Mapping[str, object]
+) -> ForkOrigin:
+    """Return where a fork starts: at a step that was asked for, or after a search that need not be repeated."""
+    if iteration is not None:
+        return await load_fork_state(recorded, iteration)
+    step = find_step_after_search(recorded.events, changes)
+    try:
+        return await load_fork_state(recorded, step)
+    except UsageError:  # The run ended before it had stored the state after its search.
+        if not step:
+            raise
+        return await load_fork_state(recorded, 0)
+
+
+def find_step_after_search(events: Sequence[Event], changes: Mapping[str, object]) -> int:
+    """Return the step after a search that found no repair and would find none again; 0 if there is none.
+
+    The files and the tests of a fork are those of the run, so only settings can change what the search finds.
+
+    Args:
+        changes: Settings that the fork changes, by their dotted key.
+    """
+    step = decision = 0
+    gives_time = "budget.seconds" in changes or changes.get("model.name") == NO_MODEL
+    is_changed = any(key.startswith(SEARCH_SETTINGS) for key in changes)
+    for event in events:
+        match event.payload:
+            case MovesDecided(decision=number):
+                decision = number
+            case SearchFinished(repairs=repairs, ending=ending):
+                may_find_more = is_changed or (gives_time and ending in ENDINGS_BY_TIME)
+                step = 0 if repairs or may_find_more else decision
+    return step
 
 
 async def load_fork_state(recorded: RecordedRun, iteration: int) -> ForkOrigin:

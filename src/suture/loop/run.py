@@ -145,7 +145,9 @@ async def _run_to_end(context: RunContext, graph: CompiledGraph, graph_input: Gr
 async def _park(question: ReviewAsked, context: RunContext, graph: CompiledGraph) -> Result:
     """Write the result of a run that waits for an answer."""
     snapshot = await graph.aget_state(_config(context))
-    reason = Reason(code="waiting_for_answer", detail=question.stage, count=len(question.moves))
+    reason = Reason(
+        code="waiting_for_answer", detail=question.stage, count=len(question.moves or question.examples)
+    )
     return write_result(cast(LoopState, snapshot.values), context, "waiting", reason)
 
 

@@ -13,7 +13,7 @@ from suture.search.languages.python_adapter import PythonSession, TrialPool
 from suture.search.languages.tree_adapter import DriverSession
 from suture.search.ordering.reverts import Hunk, compute_hunks
 from suture.search.ranking.repair_scoring import PlausibleRepairs, Repair, rank_repairs
-from suture.search.search_records import SearchLimits, SearchResult, listen_to_search
+from suture.search.search_records import SearchLimits, SearchProgress, SearchResult, listen_to_search
 
 __all__ = [
     "DriverSession",
@@ -24,6 +24,7 @@ __all__ = [
     "PythonSession",
     "Repair",
     "SearchLimits",
+    "SearchProgress",
     "SearchResult",
     "TrialPool",
     "TrialSession",

@@ -66,6 +66,7 @@ class SearchResult:
         suspect_lines: Suspicious lines, the most suspicious first.
         plausible: Candidates that passed all tests in their trial.
         partial: Candidates that made some failing test pass and broke none, with their trials.
+        near_misses: Candidates that made all failing tests pass and broke another test, with their trials.
         tried_count: Number of candidates tried.
         seconds: Duration of the search.
         first_repair_s: Seconds until the first plausible candidate without warnings.
@@ -83,6 +84,7 @@ class SearchResult:
     suspect_lines: tuple[SuspectLine, ...] = ()
     plausible: list[Proposal] = field(default_factory=list)
     partial: list[tuple[Proposal, Trial]] = field(default_factory=list)
+    near_misses: list[tuple[Proposal, Trial]] = field(default_factory=list)
     tried_count: int = 0
     seconds: float = 0.0
     first_repair_s: float | None = None
@@ -109,10 +111,41 @@ class SearchResult:
         """Sort partial candidates by the tests that pass, then by score."""
         self.partial.sort(key=lambda pair: (-pair[1].passing, pair[1].failing, -pair[0].score))
 
+    def sort_near_misses(self) -> None:
+        """Sort near misses, the likeliest first."""
+        self.near_misses.sort(key=lambda pair: -round(pair[0].score, 6))
 
-SearchListener = Callable[[int, int, int], None]
-"""Called after each trial with the number of changes tried, the number of failing tests that the best change makes
-pass, and the number of failing tests."""
+
+@dataclass(frozen=True, kw_only=True)
+class SearchProgress:
+    """How far a search has come.
+
+    Attributes:
+        tried: Number of changes tried.
+        best: Number of failing tests that the best change so far makes pass.
+        targets: Number of failing tests, as far as one trial ran them.
+        breaks_another: Whether every change that makes so many of them pass breaks another test.
+    """
+
+    tried: int = 0
+    best: int = 0
+    targets: int = 0
+    breaks_another: bool = False
+
+    def after_trial(self, trial: Trial) -> SearchProgress:
+        """Return the progress after one more trial."""
+        breaks = bool(trial.broken)
+        is_better = (trial.passing, not breaks) > (self.best, not self.breaks_another)
+        return SearchProgress(
+            tried=self.tried + 1,
+            best=trial.passing if is_better else self.best,
+            targets=max(self.targets, trial.passing + trial.failing),  # a failing trial ends early
+            breaks_another=breaks if is_better else self.breaks_another,
+        )
+
+
+SearchListener = Callable[[SearchProgress], None]
+"""Called after each trial."""
 
 _listener: ContextVar[SearchListener | None] = ContextVar("search_listener", default=None)
 
@@ -127,8 +160,8 @@ def listen_to_search(listener: SearchListener) -> Iterator[None]:
         _listener.reset(token)
 
 
-def report_trials(tried: int, best: int, targets: int) -> None:
+def report_progress(progress: SearchProgress) -> None:
     """Report a search to the listener of the current context, if there is one."""
     listener = _listener.get()
     if listener is not None:
-        listener(tried, best, targets)
+        listener(progress)

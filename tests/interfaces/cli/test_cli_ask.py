@@ -54,7 +54,7 @@ async def test_the_question_is_asked_until_it_is_answered(
     assert output.out == ""
     assert "For joined(3, 2) they return:\n  1: 5\n     return a + b\n  2: 6\n" in output.err
     assert "l: later" in output.err
-    assert output.err.count("Which is right") == typed.count("\n") + (typed == "what\n")
+    assert output.err.count("Which result is right") == typed.count("\n") + (typed == "what\n")
 
 
 def test_a_question_shows_where_two_long_changes_differ() -> None:

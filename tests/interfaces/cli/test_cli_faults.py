@@ -40,7 +40,7 @@ def run_failing_command(error: BaseException, *arguments: str) -> Result:
         (
             errors.BudgetExceeded("tokens", 5, 4),
             4,
-            ["error: budget of 4 tokens is spent (5 used)", "  try: raise budget.tokens"],
+            ["error: the limit of 4 tokens is reached, 5 are used", "  try: raise budget.tokens"],
         ),
         (errors.StorageError("disk full"), 6, ["error: disk full"]),
         (errors.Cancelled("stopped", remedy="see it"), 130, ["stopped", "  try: see it"]),

@@ -20,6 +20,7 @@ from suture.core.ledger import Event
 from suture.core.settings import BudgetSettings
 from suture.interfaces.cli.terminal import run_progress as progress
 from suture.interfaces.cli.terminal.live_view import LiveView
+from suture.search import SearchProgress
 
 EVENTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("run.started", {"kind": "write"}),
@@ -102,12 +103,16 @@ def test_the_view_shows_how_fast_a_reply_is_written_and_how_far_a_search_is() ->
             ("search.started", {"candidates": 20_000, "seconds": 60.0, "files": [], "failing": 5, "seed": 0}),
         )
     )
-    view.update_search(214, 4, 5)
-    assert " · tried 214 of at most 20,000, best 4 of 5 · 0 s" in draw(view, 100)[0]
+    view.update_search(SearchProgress(tried=214, best=4, targets=5))
+    progress = "tried 214 of at most 20,000 edits · best: passes 4 of 5 failing tests"
+    assert progress in draw(view, 80)[1]
+    assert f" · {progress} · 0 s" in view.status_text()
+    view.update_search(SearchProgress(tried=215, best=5, targets=5, breaks_another=True))
+    assert "passes 5 of 5 failing tests but breaks another" in draw(view, 120)[1]
 
     view.update_reply(1, "def ")
     view.update_reply(1, "def f")
-    assert re.search(r"the model writes .* · 2 tokens, \d+ a second · 0 s", draw(view, 100)[0])
+    assert re.search(r"the model writes · 2 tokens, \d+ a second · 0 s", draw(view, 100)[0])
 
 
 def test_without_a_terminal_a_line_says_every_few_seconds_what_the_run_does(

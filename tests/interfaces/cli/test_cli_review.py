@@ -174,14 +174,31 @@ def test_results_of_new_code_are_confirmed_on_the_terminal(
     terminal.wait_for("total([1, 2, 3, 4, 5, 6]) == 21")
     terminal.wait_for("[Y/n/edit] ")
     terminal.type("\n")
-    terminal.wait_for("Which is right for total([-2, 7, 4])? 1: 9, 2: 13, Enter: leave it out ")
+    terminal.wait_for("Which result is right for total([-2, 7, 4])? 1: 9, 2: 13, Enter: leave this call out ")
     terminal.type("2\n")
-    terminal.wait_for("Which is right for ")
+    terminal.wait_for("Which result is right for ")
     terminal.type("\n")
 
     assert terminal.end() == 0, terminal.screen
     assert "sum(map(abs, nums))" in terminal.screen
     assert "Done: all 4 checks pass." in terminal.screen
+
+
+@pytest.mark.heavy
+def test_a_call_with_its_result_is_typed_where_no_result_can_be_shown(
+    script: Script, environ: dict[str, str], tmp_path: Path
+) -> None:
+    code = "```python\ndef initials(person):\n    return person['first'][0] + person['last'][0]\n```"
+    arguments = ["run", "Return a person's initials.", "--model", script({"text": code, "repeat": True})]
+    terminal = Terminal(arguments, environ, tmp_path)
+
+    terminal.wait_for("Such as: initials(person) == ...")
+    terminal.type("y\n")
+    terminal.wait_for("does not answer the question")
+    terminal.type("initials({'first': 'Ada', 'last': 'Lovelace'}) == 'AL'\n")
+
+    assert terminal.end() == 0, terminal.screen
+    assert "the one check passes" in terminal.screen
 
 
 @pytest.mark.parametrize("option", [(), ("--yes",)])

@@ -104,7 +104,7 @@ def test_the_question_of_trust_leaves_stdout_to_the_json(
 ) -> None:
     monkeypatch.setattr(trust_command, "stdin_is_terminal", lambda: True)
     result = cli("trust", str(project), "--json", stdin=f"{answer}\n")
-    assert "Trust these settings?" in result.stderr
+    assert "Let Suture use these settings of" in result.stderr
     assert "budget.tokens" in result.stderr
     if answer == "y":
         assert json.loads(result.stdout)["trusted"]

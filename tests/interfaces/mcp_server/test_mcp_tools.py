@@ -233,6 +233,25 @@ async def test_elicited_answers_decide_a_review(tmp_path: Path, mode: Mode) -> N
 
 
 @pytest.mark.heavy
+async def test_the_user_writes_an_example_where_no_result_can_be_shown(tmp_path: Path) -> None:
+    code = "```python\ndef initials(person):\n    return person['first'][0] + person['last'][0]\n```"
+    questions: list[str] = []
+
+    def answers(params: ElicitRequestParams) -> ElicitResult:
+        questions.append(params.message)
+        example = "initials({'first': 'Ada', 'last': 'Lovelace'}) == 'AL'"
+        return ElicitResult(action="accept", content={"example": example})
+
+    model = write_scripted_model(tmp_path, code, code)
+    async with start_client(tmp_path, "--model", model, answers=answers) as client:
+        result = read_content(await client.call_tool("write", {"task": "Return a person's initials."}))
+
+    assert result["outcome"] == "healed", result
+    (question,) = questions
+    assert "initials(person) == ..." in question
+
+
+@pytest.mark.heavy
 async def test_a_user_who_declines_leaves_the_run_waiting(tmp_path: Path) -> None:
     def answers(_: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="decline")

@@ -10,7 +10,7 @@ import pytest
 from project_runs import add_healed_run
 from suture.core.ledger import Event, Ledger, Payload, RunFolder, kinds, load_result
 from suture.core.ledger.event import encode_payload
-from suture.core.records import CheckOutcome, Reason, Spend, UnmeasuredReason, Verdict
+from suture.core.records import CheckOutcome, Move, Reason, Spend, UnmeasuredReason, Verdict
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines, render_undo
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, render_payload
 from suture.interfaces.narrative.result_text import applied_files, next_step_lines
@@ -120,8 +120,24 @@ def test_a_search_that_a_model_cuts_short_says_how_it_may_take_longer(
 ) -> None:
     search = kinds.SearchFinished(candidates_tried=1557, seconds=60.1, ending=ending)
     _, line = ["", *narrate(kinds.RunStarted(kind="heal", model=model), search)]
-    assert line.startswith("None of 1,557 edits in 60.1 s makes all tests pass.")
+    assert ("all 1,557 edits" in line) is (ending == "all_tried")
+    assert ("repair.seconds" in line) is (ending == "time_over")
     assert ("--no-model" in line) is names_option
+
+
+def test_a_search_that_only_just_failed_shows_its_near_miss_and_calls_it_no_repair() -> None:
+    diff = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+    near_miss = kinds.NearMiss(
+        path="a.py", label="line 1: 1 becomes 2", broken_test="t.py::test_b", diff=diff
+    )
+    search = kinds.SearchFinished(candidates_tried=9, ending="all_tried", near_misses=(near_miss,))
+
+    tried, line = narrate(search)
+
+    assert "all 9 edits" in tried
+    assert "not a repair" in line
+    assert "t.py::test_b" in line
+    assert "1 becomes 2" in line
 
 
 def test_the_user_reads_of_their_code_and_not_of_its_hash() -> None:
@@ -194,6 +210,40 @@ def test_a_run_without_attempts_left_says_how_to_allow_more(
         verdict=Verdict(candidate="c", evidence="split", outcomes=(failing,)),
     )
     assert any("--attempts 24" in line for line in next_step_lines(result, run)) is is_suggested
+
+
+@pytest.mark.parametrize(
+    ("reason", "has_answered", "advice"),
+    [
+        (Reason(code="no_progress", count=3), True, "Try a larger model"),
+        (Reason(code="attempts_used", limit=2), False, "budget.attempts=4"),
+        (Reason(code="next_call_over_budget"), True, "budget.tokens=8000"),
+        (Reason(code="budget_exceeded", fault="seconds", limit=60), False, "budget.seconds=120"),
+        (Reason(code="no_model"), False, "Let a model continue"),
+        (Reason(code="all_tests_skipped"), False, ""),
+    ],
+)
+def test_the_advice_follows_from_what_ended_the_run(
+    tmp_path: Path, reason: Reason, advice: str, *, has_answered: bool
+) -> None:
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append(kinds.MovesDecided(decision=1, moves=(Move(kind="sample"),)))
+        refused = kinds.BudgetRefused(purpose="a call", act="a", limit_kind="tokens", used=3_900, limit=4_000)
+        ledger.append(refused)
+        if has_answered:
+            ledger.append(kinds.ModelCalled(prompt_tokens=1, completion_tokens=1))
+    healed = load_result(run)
+    assert healed is not None
+    verdict = Verdict(
+        candidate="c", evidence="split", outcomes=(CheckOutcome(check_id="t", status="failed"),)
+    )
+    result = replace(healed, outcome="budget_exhausted", reason=reason, verdict=verdict, diff="")
+
+    lines = list(next_step_lines(result, run))
+
+    assert any(advice in line for line in lines) is bool(advice)
+    assert any("larger model" in line for line in lines) is ("larger model" in advice)
 
 
 @pytest.mark.parametrize("suggest_commands", [True, False])

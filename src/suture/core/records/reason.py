@@ -155,8 +155,12 @@ def _render_code(reason: Reason) -> str:
         "max_rounds": f"the recipe {detail} ends a run after {count} round(s)",
         "turns_used": f"the {detail} has used its {count} turn(s)",
         "agent_failed": detail,
-        "attempts_used": "no attempts are left",
-        "next_call_over_budget": "the next model call could exceed the budget",
+        "attempts_used": (
+            f"{limit} of {limit} attempts are used (budget.attempts)"
+            if limit
+            else "the recipe allows no more attempts"
+        ),
+        "next_call_over_budget": f"the next call of the model could exceed a limit: {detail}",
         "budget_exceeded": detail,
         "model_unavailable": f"the model could not be asked: {detail}",
         "no_answer": f"the model gave no answer: {detail}",

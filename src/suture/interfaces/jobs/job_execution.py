@@ -39,8 +39,9 @@ from suture.interfaces.jobs.project_sources import locate_project
 from suture.interfaces.jobs.tuning import MAX_REPLY_TAIL_CHARS, RELEASE_TIMEOUT_S, REPLY_INTERVAL_S
 from suture.interfaces.narrative.exit_codes import EXIT_CODES, JUDGEMENT_EXIT_CODES
 from suture.interfaces.narrative.judgement_text import judgement_as_json
+from suture.interfaces.narrative.search_text import describe_best_edit
 from suture.models import listen_to_replies
-from suture.search import listen_to_search
+from suture.search import SearchProgress, listen_to_search
 from suture.storage.database.run_sharing import fetch_shared_run, wait_until_released
 
 
@@ -115,12 +116,13 @@ class SearchFile:
         self.path = folder.path / SEARCH_FILE
         self._written_s = 0.0
 
-    def show(self, tried: int, best: int, targets: int) -> None:
+    def show(self, progress: SearchProgress) -> None:
         """Follow a search, as a listener of `listen_to_search`."""
         if time.monotonic() - self._written_s > REPLY_INTERVAL_S:
             self._written_s = time.monotonic()
             with suppress(OSError):  # as for replies
-                self.path.write_text(json.dumps({"tried": tried, "best": best, "targets": targets}))
+                text = describe_best_edit(progress) if progress.best else ""
+                self.path.write_text(json.dumps({"tried": progress.tried, "best": text}))
 
 
 def require_sandbox(settings: Settings) -> None:
@@ -182,7 +184,7 @@ async def _execute_fork(job: Job, settings: Settings) -> JobEnd:
     request = job.request
     result = await fork_from_iteration(
         str(request["of"]),
-        int(request["at"]),
+        request["at"],
         changes=request.get("changes") or {},
         hint=str(request.get("hint") or ""),
         candidate=request.get("candidate") or {},

@@ -44,6 +44,14 @@ class ResultsAnswer(BaseModel):
     choice: Literal["approve", "reject", "abort"] = "approve"
 
 
+class ExampleAnswer(BaseModel):
+    """The answer to the question which call of new code has a known result."""
+
+    example: str = Field(
+        default="", description="A call with its result, such as `f(2) == 4`; empty to end the run."
+    )
+
+
 class DifferenceAnswer(BaseModel):
     """The answer to the question which of two repairs is right."""
 
@@ -125,7 +133,8 @@ async def request_review_answer(
 ) -> BaseModel | InputRequiredResult | None:
     """Return the user's answer, `None` without one, or the result that asks for it."""
     form: type[BaseModel] = DifferenceAnswer if review.difference is not None else StepAnswer
-    form = ResultsAnswer if review.examples else form
+    if review.stage == "examples":
+        form = ResultsAnswer if review.examples else ExampleAnswer
     if not uses_result_questions(context):
         result: Any = await context.elicit(review_as_text(review), form)
         return result.data if result.action == "accept" else None

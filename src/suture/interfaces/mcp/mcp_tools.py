@@ -22,6 +22,7 @@ from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs import JobKind
 from suture.interfaces.jobs.job import RUN_ID
 from suture.interfaces.mcp.client_questions import (
+    ExampleAnswer,
     QuestionState,
     can_be_asked,
     has_roots,
@@ -40,9 +41,10 @@ from suture.interfaces.narrative.event_text import render_event
 from suture.interfaces.narrative.result_text import is_heal_run
 from suture.interfaces.narrative.review_text import render_review_question
 from suture.interfaces.narrative.run_story import run_as_json
-from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+from suture.interfaces.narrative.wording import describe_evidence
 from suture.judge.certificates import locate_judgement
 from suture.loop import list_recipes
+from suture.loop.review.examples import EXAMPLES_FILE
 
 MAX_STEPS = 200
 """Lines of a run's story that `show` returns, the newest ones. Chosen by judgement; not measured."""
@@ -261,6 +263,10 @@ async def _run_to_end(
         if answer is None:
             break
         answer_values = answer.model_dump()
+        if isinstance(answer, ExampleAnswer):
+            text = answer.example.strip().removeprefix("assert ")
+            files = {EXAMPLES_FILE: f"assert {text}\n"}
+            answer_values = {"choice": "edit", "files": files} if text else {"choice": "reject"}
         if answer_values["choice"] == "redirect" and not answer_values["hint"].strip():
             answer_values["choice"] = "reject"  # without a hint there is nothing to redirect to
         folder, _ = await run_tool_job(context, call, "resume", {"answer": answer_values}, run=folder.id)
@@ -363,13 +369,16 @@ def describe_run(folder: RunFolder, question: Review | None = None) -> RunReport
     files: dict[str, str] = {}
     if result is not None and result.candidate is not None and not is_heal_run(folder):
         files = dict(result.candidate.files)
+    evidence = ""
+    if result is not None and result.verdict is not None:
+        evidence = describe_evidence(result.verdict.evidence, has_diff=bool(result.diff))
     has_certificate = last_payload(ledger.events, CertificateWritten) is not None
     return RunReport(
         run=folder.id,
         state=get_run_state(folder, ledger),
         outcome=run_json["outcome"] or "",
         reason=run_json["reason"] or "",
-        evidence=EVIDENCE_TEXTS[result.verdict.evidence] if result is not None and result.verdict else "",
+        evidence=evidence,
         diff=read_run_diff(folder),
         files=files,
         certificate=f"suture://runs/{folder.id}/certificate" if has_certificate else "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from suture.core.ledger import Event, Payload, kinds, summarise_event
 from suture.core.records import Candidate, Counterexample, MoveKind, Reason, render_reason
@@ -16,6 +16,7 @@ from suture.interfaces.narrative.plain_text import (
     render_command,
     render_label,
 )
+from suture.interfaces.narrative.search_text import render_search_finished
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
 
 NO_MODEL = "none"
@@ -26,28 +27,10 @@ MAX_LISTED_FILES = 8
 """Files that a line names. This limit and the next ones keep a line short; chosen by judgement, not measured."""
 MAX_LISTED_EXAMPLES = 5
 """Unread examples of a statement that a line quotes."""
-MAX_LISTED_DISAGREEMENTS = 3
-"""Tests that a line names because a trial of the search and the user's run disagree about them."""
 MAX_VALUE_CHARS = 300
 """Characters of an expected or actual value. Chosen by judgement; not measured."""
 MAX_INPUT_CHARS = 80
 """Length of a tool's input in a line about a step."""
-SEARCH_ENDINGS: Mapping[kinds.SearchEnding, str] = {
-    "enough_repairs": "enough plausible repairs were found",
-    "likely_changes_tried": "the likeliest changes were tried",
-    "all_tried": "everything was tried",
-    "time_over": "the time was up",
-    "candidate_limit": "the limit of candidates was reached",
-    "workers_lost": "no trial process could be kept running",
-    "nothing_could_be_tried": "no change could be tried",
-    "no_failing_test": "no test fails in a trial",
-    "targets_not_reached": "the failing tests were not reached in the time for localisation",
-    "targets_pass_alone": "the failing tests pass when they run alone, so no change can be tried on them",
-    "trials_disagree": "the trial disagrees with your run: what fails there passes here",
-    "no_parsable_text": "no small change makes the file parse",
-    "parsable_texts_tried": "the texts that parse were tried",
-}
-"""Why a search ended, in words."""
 
 
 def render_event(event: Event) -> str | None:
@@ -299,7 +282,7 @@ def _render_search_event(payload: Payload) -> str | None:
             file_count = format_count(len(files), "file")
             return f"searching: at most {count:,} edits of {file_count}, for {seconds:.0f} s"
         case kinds.SearchFinished():
-            return _search_finished(payload)
+            return render_search_finished(payload)
         case kinds.RepairChosen():
             return _render_choice(payload)
         case kinds.RepairUndetermined(changes=changes) if len(changes) > 1:
@@ -329,44 +312,6 @@ def _render_choice(chosen: kinds.RepairChosen) -> str:
     else:
         answer = "the model wrote another change"
     return f"{question}, {answer}{'' if chosen.passed else ', which does not pass'}{reasons}"
-
-
-def _search_finished(search: kinds.SearchFinished) -> str:
-    success = "none makes all tests pass"
-    if search.repairs:
-        verb = "makes" if len(search.repairs) == 1 else "make"
-        success = f"{format_count(len(search.repairs), 'change')} {verb} all tests pass"
-        if (alike := search.plausible_count - len(search.repairs)) > 0:
-            success += f", and {format_count(alike, 'other')} that behave alike or were not compared"
-    text = f"tried {format_count(search.candidates_tried, 'edit')} in {search.seconds:.1f} s, {success}"
-    if search.ending is not None:
-        text += f" ({SEARCH_ENDINGS[search.ending]})"
-    text += trial_caveats(search.agreement)
-    if difference := search.distinguishing_input:
-        answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())
-        text += f"; {difference.call} distinguishes the likeliest repairs: {answers}"
-    for broken in search.broken_operators[:1]:
-        operator = broken.operator.replace("_", " ")
-        text += f"; the mutation {operator!r} failed on {broken.path}:{broken.line} and was skipped there"
-        text += f" (an internal error in Suture: {broken.fault})"
-    return text
-
-
-def trial_caveats(trials: kinds.TrialAgreement) -> str:
-    """Return where the search's trial runs cannot see what the user's own run shows."""
-    text = "".join(f"; {note}" for note in trials.notes if note)
-    if trials.untraced:
-        text = f"; {trials.untraced} test(s) were not traced, because the time was up" + text
-    if trials.disagreements:
-        tests = [
-            f"{test.test} ({test.run} in your run, {test.trial} in a trial)"
-            for test in trials.disagreeing_tests[:MAX_LISTED_DISAGREEMENTS]
-        ]
-        text += (
-            f"; {trials.disagreements} test(s) end differently in a trial run and are left to the verdict: "
-        )
-        text += ", ".join(tests) + (", ..." if trials.disagreements > len(tests) else "")
-    return text
 
 
 def _render_role_event(payload: Payload) -> str | None:

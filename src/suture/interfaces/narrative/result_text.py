@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from suture.core.ledger import (
+    Event,
     RunFolder,
     find_first_payload,
     kinds,
@@ -13,7 +14,15 @@ from suture.core.ledger import (
     read_ledger,
     select_events,
 )
-from suture.core.records import FailingGeneratedTest, Result, Task, TaskKind, Verdict, encode_record
+from suture.core.records import (
+    FailingGeneratedTest,
+    ReasonCode,
+    Result,
+    Task,
+    TaskKind,
+    Verdict,
+    encode_record,
+)
 from suture.core.records.finding_text import list_reasons
 from suture.core.settings import BudgetSettings
 from suture.interfaces.narrative.certificate_rendering import certificate_lines, delivery_lines
@@ -24,11 +33,24 @@ from suture.interfaces.narrative.judgement_text import MAX_SUMMARY_FINDINGS, lis
 from suture.interfaces.narrative.plain_text import format_count
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.rival_text import is_chosen_by_person, rival_lines, undetermined_sentence
+from suture.interfaces.narrative.search_text import near_miss_lines
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 from suture.interfaces.narrative.wording import render_capability, render_judge, render_verdict_notes
 from suture.project.python_source.parsing import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
+LARGER_MODEL_REASONS: frozenset[ReasonCode] = frozenset(
+    {
+        "agent_failed",
+        "attempts_used",
+        "max_rounds",
+        "no_new_code",
+        "no_progress",
+        "repairs_exhausted",
+        "turns_used",
+    }
+)
+"""Endings after which another model may get further, if a model has answered at all."""
 MAX_COUNTEREXAMPLES = 3
 MAX_FAILING_TESTS = 5
 """How many counterexamples and failing generated tests the end of a run lists. Chosen by judgement; not measured."""
@@ -115,7 +137,11 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
 
 def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield what qualifies a result besides its rivals: doubts, untested and ignored files, warnings."""
-    yield from unverified_repair_lines(result, folder)
+    for lines in (unverified_repair_lines(result, folder), _near_miss_lines(result, folder)):
+        if suggest_commands:
+            yield from lines
+        elif text := "\n".join(lines):  # a page and an editor show a diff as one paragraph
+            yield text
     yield from failing_test_lines(result)
     yield from objection_lines(result, folder)
     if result.ok and (untested := untested_files(result, folder)):
@@ -146,6 +172,13 @@ def unverified_repair_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield from (f"  {line}" for line in search.repairs[0].diff.splitlines())
 
 
+def _near_miss_lines(result: Result, folder: RunFolder) -> Iterator[str]:
+    """Yield the likeliest edit that only just failed, if nothing better is shown."""
+    search = last_payload(read_ledger(folder.ledger_path).events, kinds.SearchFinished)
+    if not result.ok and not result.diff and search is not None and search.near_misses:
+        yield from near_miss_lines(search.near_misses[0])
+
+
 def warning_lines(result: Result) -> Iterator[str]:
     """Yield the warnings of a result, those about new capabilities first."""
     yield from (f"Warning: {render_capability(use)}" for use in result.capabilities)
@@ -174,7 +207,9 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     yield from _quarantine_lines(result, folder)
     if result.outcome == "waiting":
         review_event = last_payload(events, kinds.ReviewAsked)
-        yield from answer_instructions(folder.id, review_event.stage if review_event else "delivery")
+        stage = review_event.stage if review_event else "delivery"
+        has_examples = review_event is not None and bool(review_event.examples)
+        yield from answer_instructions(folder.id, stage, has_examples=has_examples)
     if result.outcome == "not_healed" and (ran := last_payload(events, kinds.ProposerRan)) is not None:
         yield f"Your program ran {format_count(ran.turn, 'time')}. Its output: suture show {folder.id}"
         return
@@ -187,12 +222,10 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     if not result.ok and (hint := deselection_hint(events)):
         yield hint
         return
-    started = last_payload(events, kinds.RunStarted)
-    used_no_model = started is not None and started.model == NO_MODEL
     if result.reason.code == "budget_exceeded" and last_payload(events, kinds.MovesDecided) is None:
         yield f"Start it again: {result.reason.remedy}"  # there is no step to continue from
         return
-    yield from _continuation_lines(result, folder.id, used_no_model=used_no_model)
+    yield from _continuation_lines(result, folder.id, events)
 
 
 def _quarantine_lines(result: Result, folder: RunFolder) -> Iterator[str]:
@@ -202,42 +235,47 @@ def _quarantine_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield f"Quarantine, if you want it (not applied): git apply {folder.path / investigated.quarantine}"
 
 
-def _continuation_lines(result: Result, run: str, *, used_no_model: bool) -> Iterator[str]:
+def _continuation_lines(result: Result, run: str, events: Sequence[Event]) -> Iterator[str]:
+    """Yield how the user can get further, according to what ended the run."""
+    reason = result.reason
     if result.outcome in ("infra_error", "cancelled"):
         yield f"Resume it: suture resume {run}"
         yield f"Or continue from one of its steps: suture fork {run} --at N"
     elif result.verdict is not None and not result.verdict.outcomes:
-        if result.reason.code == "no_trusted_check":
+        if reason.code == "no_trusted_check":
             yield f"Verify it by results that you confirm: suture resume {run}"
         yield f"Add something to check: {_suggest_example(result)}, or a test file with --test."
-    elif result.outcome == "not_healed" and used_no_model:
-        yield "Use a model too: leave out --no-model. Suspicious lines: suture show --faults"
-    elif result.reason.code == "no_answer":
-        return  # the reason names the remedy
-    elif "repair_unverified" in result.reason.notes:
+    elif reason.code == "no_model":
+        yield f"Let a model continue: suture fork {run} --model PROVIDER:MODEL"
+        yield "See the suspicious lines: suture show --faults"
+    elif reason.code == "no_search":
+        yield f"Let a model try: suture fork {run} --model PROVIDER:MODEL"
+    elif "repair_unverified" in reason.notes:
         yield f"Verify it: suture resume {run}"
-    elif result.reason.code == "budget_exceeded" and result.reason.limit:
-        raised = f"budget.{result.reason.fault}={2 * result.reason.limit}"
-        yield f"Continue with a higher limit: suture fork {run} --set {raised}"
-    elif result.outcome == "budget_exhausted" and (used_no_model or result.verdict is None):
-        return  # the reason names the limit to raise; a larger model would not help
-    elif result.outcome in ("stuck", "budget_exhausted", "not_healed"):
-        if result.reason.code == "attempts_used" and result.reason.limit:
-            more = 2 * result.reason.limit
+    elif reason.code == "budget_exceeded" and reason.limit:
+        yield _raise_limit(run, reason.fault, reason.limit)
+    elif reason.code == "next_call_over_budget":
+        refused = last_payload(events, kinds.BudgetRefused)
+        if refused is not None:
+            yield _raise_limit(run, refused.limit_kind, refused.limit)
+    else:
+        if reason.code == "attempts_used" and reason.limit:
+            more = 2 * reason.limit
             yield f"Allow more attempts (next time: --attempts {more}): suture fork {run} --set budget.attempts={more}"
-        yield f"Try a larger model: suture fork {run} --model PROVIDER:MODEL"
+        if reason.code in LARGER_MODEL_REASONS and last_payload(events, kinds.ModelCalled) is not None:
+            yield f"Try a larger model: suture fork {run} --model PROVIDER:MODEL"
+
+
+def _raise_limit(run: str, kind: str, limit: float) -> str:
+    return f"Continue with a higher limit: suture fork {run} --set budget.{kind}={2 * limit:.12g}"
 
 
 def _suggest_example(result: Result) -> str:
     """Return what to add to a task so that code of it can be verified, with the name of the function if it is known."""
-    from suture.judge.differential.proposed_examples import find_main_function  # slow, and seldom needed
+    from suture.judge.differential.proposed_examples import render_main_call  # slow, and seldom needed
 
-    texts = result.candidate.files.values() if result.candidate else ()
-    function = next(filter(None, (find_main_function(text, None) for text in texts)), None)
-    if function is None:
-        return "an example in the task"
-    parameters = ", ".join(parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args))
-    return f"a call with its result in the task, such as {function.name}({parameters}) == ..."
+    call = render_main_call(result.candidate.files.values() if result.candidate else ())
+    return f"a call with its result in the task, such as {call} == ..." if call else "an example in the task"
 
 
 def continuation_hint(run: str) -> str:
@@ -280,7 +318,7 @@ def _verification_lines(result: Result) -> Iterator[str]:
         return
     total = len(verdict.passed) + len(verdict.failed)
     if result.ok:
-        yield f"{total} of {total} checks pass; {render_judge(verdict.evidence)}"
+        yield f"{total} of {total} checks pass; {render_judge(verdict.evidence, has_diff=bool(result.diff))}"
     else:
         yield from failing_lines(verdict)
     warned_of = ("passed_once", "flaky_tests") if result.warnings else ()

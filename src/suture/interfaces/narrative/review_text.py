@@ -25,13 +25,36 @@ def render_review_question(review: Review) -> str:
     packages = [fact.call for fact in review.facts if fact.check_id.endswith("dependency.unlisted")]
     if packages and review.stage == "safety" and len(packages) == len(review.facts):
         return f"Allow Suture to install packages that are not on the allow list ({', '.join(packages)})?"
-    return render_stage_question(review.stage, len(review.moves))
+    question = render_stage_question(review.stage, len(review.moves or review.examples))
+    if review.stage != "examples":
+        return question
+    if not review.examples:
+        return f"{question} Such as: {review.example_call} == ..." if review.example_call else question
+    agreed = sum(len(example.answers) == 1 for example in review.examples)
+    if agreed == len(review.examples):
+        return (
+            f"Are these {agreed} results of the code right?"
+            if agreed > 1
+            else "Is this result of the code right?"
+        )
+    if not agreed:
+        return (
+            "The versions of the code differ in each of these results. Do you want to choose the right ones?"
+        )
+    # To approve confirms only what all versions give; the other results are chosen one by one.
+    return f"Are the results right that all versions give ({agreed} of {len(review.examples)})?"
 
 
-def render_stage_question(stage: ReviewStage, move_count: int) -> str:
-    """Return the question of a stage, with the number of moves that would follow."""
+def render_stage_question(stage: ReviewStage, count: int) -> str:
+    """Return the question of a stage.
+
+    Args:
+        count: Number of the moves that would follow, or of the results that are shown.
+    """
+    if stage == "examples" and not count:
+        return "Which call of this code has a result that you know?"
     return REVIEW_QUESTION_TEXTS[stage].format(
-        candidates=format_count(move_count, "fresh candidate"), repairs=format_count(move_count, "repair")
+        candidates=format_count(count, "fresh candidate"), repairs=format_count(count, "repair")
     )
 
 
@@ -95,9 +118,18 @@ def review_as_json(review: Review) -> dict[str, Any]:
     }
 
 
-def answer_instructions(run: str, stage: ReviewStage) -> Iterator[str]:
-    """Yield the commands that answer a waiting run, for stderr."""
+def answer_instructions(run: str, stage: ReviewStage, *, has_examples: bool = True) -> Iterator[str]:
+    """Yield the commands that answer a waiting run, for stderr.
+
+    Args:
+        has_examples: For the stage `examples`, whether the question shows results to confirm.
+    """
     yield f"Show the question: suture review {run}"
+    if stage == "examples" and not has_examples:
+        yield f"Answer it on a terminal: suture resume {run}"
+        yield f"Or write a call with its result into a file (`assert f(2) == 4`): suture resume {run} --edit FILE"
+        yield f"Or end the run: suture resume {run} --answer reject"
+        return
     if stage == "distinguish":
         yield f"Answer it: suture resume {run} --answer first   (or second, neither, or unsure)"
         return

@@ -18,7 +18,6 @@ from suture.interfaces.narrative.event_text import (
     excluded_tests_text,
     render_event,
     render_payload,
-    trial_caveats,
     unread_examples_text,
     withheld_files_text,
 )
@@ -39,6 +38,12 @@ from suture.interfaces.narrative.result_text import (
 )
 from suture.interfaces.narrative.review_text import render_ending_reason
 from suture.interfaces.narrative.rival_text import rival_lines, undetermined_sentence
+from suture.interfaces.narrative.search_text import (
+    SEARCH_ENDINGS,
+    count_tried_edits,
+    near_miss_lines,
+    trial_caveats,
+)
 from suture.interfaces.narrative.wording import OUTCOME_TEXTS
 
 RENDERED_AS_IN_SHOW = (
@@ -115,12 +120,8 @@ class ProgressNarrator:
                     yield f"While these tests fail, the run cannot count as healed. Leave them out: {advice}"
             case kinds.TestsWritten() as written:
                 yield from _written_test_lines(written)
-            case kinds.SearchStarted(candidates=candidates, seconds=seconds):
-                limits = f"at most {format_count(candidates, 'edit')}, for {seconds:.0f} s"
-                yield f"Trying small edits first, without a model: {limits}."
-            case kinds.SearchFinished() as search:
-                suggests_no_model = self._uses_model and self._suggests_commands
-                yield from _search_lines(search, suggests_no_model=suggests_no_model)
+            case kinds.SearchStarted() | kinds.SearchFinished() as search:
+                yield from self._search_event_lines(search, is_copied="from_run" in event.data)
             case kinds.ModelCalled(role="coder" | "escalate") as called:  # other roles propose no candidate
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
@@ -133,6 +134,21 @@ class ProgressNarrator:
                 yield render_event(event) or ""
 
     def _new_check_lines(self, checked: kinds.CandidateChecked) -> Iterator[str]:
+    def _search_event_lines(
+        self, search: kinds.SearchStarted | kinds.SearchFinished, *, is_copied: bool
+    ) -> Iterator[str]:
+        """Yield the beginning or the end of a search; `is_copied` if a fork has taken it over from another run."""
+        if isinstance(search, kinds.SearchStarted):
+            limits = f"at most {format_count(search.candidates, 'edit')}, for {search.seconds:.0f} s"
+            if not is_copied:
+                yield f"Trying small edits first, without a model: {limits}."
+        elif is_copied and not search.repairs:
+            option = " (--at 0 repeats it)" if self._suggests_commands else ""
+            yield f"Its search for small edits found no repair and is not repeated{option}."
+        else:
+            suggests_no_model = self._uses_model and self._suggests_commands
+            yield from _search_lines(search, suggests_no_model=suggests_no_model)
+
         """Yield how a candidate was judged, unless its last judgement was the same.
 
         It is judged again when a person has confirmed results, or before it is delivered.
@@ -262,9 +278,13 @@ def _search_lines(search: kinds.SearchFinished, *, suggests_no_model: bool) -> I
         several = f"{len(search.repairs)} changes that pass, likeliest first: " if search.repairs[1:] else ""
         yield f"Found among {edits}: {several}{likeliest.file}, {likeliest.label}"
     else:
-        longer = " Time is left for the model; with --no-model the search may take all of it."
+        ending = f"; {SEARCH_ENDINGS[search.ending]}" if search.ending not in (None, "all_tried") else ""
+        longer = " With --no-model the search may take all of the run's time."
         is_cut = suggests_no_model and search.ending == "time_over"
-        yield f"None of {edits} makes all tests pass.{longer if is_cut else ''}"
+        tried = f"Tried {count_tried_edits(search)} in {search.seconds:.1f} s"
+        yield f"{tried}, none makes all tests pass{ending}.{longer if is_cut else ''}"
+        for near_miss in search.near_misses[:1]:
+            yield from near_miss_lines(near_miss, with_diff=False)
     if caveats := trial_caveats(search.agreement):
         # The text is made to be appended to a sentence, so it starts with a semicolon.
         yield f"Note: {caveats.removeprefix('; ')}"

@@ -30,9 +30,10 @@ from suture.core.ledger import (
 )
 from suture.core.records import Candidate, Evidence, Spend, Verdict, VerdictNote, render_reason
 from suture.errors import StorageError, UsageError
-from suture.interfaces.narrative.event_text import counterexample_lines, render_event
+from suture.interfaces.narrative.event_text import UNCHANGED_CODE, counterexample_lines, render_event
 from suture.interfaces.narrative.plain_text import join_lines, render_label
 from suture.interfaces.narrative.rival_text import comparison_lines
+from suture.interfaces.narrative.search_text import near_miss_lines
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
 from suture.interfaces.narrative.wording import render_judge, render_verdict_notes
 from suture.project.workspace import unified_diff
@@ -205,6 +206,8 @@ def _event_details(
                 return list(_verdict_lines(run.load_record(Verdict, blob), shown_notes))
             case kinds.RepairUndetermined() as undetermined:
                 return list(comparison_lines(undetermined))
+            case kinds.SearchFinished(near_misses=near_misses):
+                return [line for near_miss in near_misses for line in near_miss_lines(near_miss)]
     except (StorageError, ValueError, KeyError, TypeError) as fault:
         return [f"(unreadable: {fault})"]
     return []
@@ -239,7 +242,7 @@ def _verdict_lines(verdict: Verdict, shown_notes: set[VerdictNote | Evidence]) -
     yield from (f"note: {note}" for note in notes)
     shown_notes.update(verdict.notes)
     if verdict.all_passed and verdict.evidence not in shown_notes:
-        yield render_judge(verdict.evidence)
+        yield render_judge(verdict.evidence, has_diff=verdict.candidate != UNCHANGED_CODE)
         shown_notes.add(verdict.evidence)
 
 

@@ -138,6 +138,19 @@ def find_main_function(text: str, entry_point: str | None) -> ast.FunctionDef | 
     return None if is_generator else found
 
 
+def render_main_call(texts: Iterable[str], entry_point: str | None = None) -> str:
+    """Return a call of the function that some modules are about, with its parameters as arguments: `show(text)`.
+
+    It is empty if there is no such function.
+    """
+    functions = (find_main_function(text, entry_point) for text in texts)
+    function = next(filter(None, functions), None)
+    if function is None:
+        return ""
+    parameters = (parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args))
+    return f"{function.name}({', '.join(parameters)})"
+
+
 def generate_arguments(function: ast.FunctionDef, draw: random.Random) -> Iterator[Arguments]:
     """Yield different arguments for a function, the likeliest first; parameters with a default are left out."""
     spec = function.args

@@ -147,6 +147,7 @@ class Trial:
         passing: Number of target tests that pass.
         failing: Number of target tests that still fail.
         broken: 1 if another test fails, otherwise 0.
+        broken_test: Id of that test; empty if it is not known.
         is_plausible: Whether all tests ran and none failed.
         timed_out: Whether the trial was killed because a test did not end.
         failures: How far the failing tests got, in the order of the run.
@@ -163,4 +164,5 @@ class Trial:
     failures: tuple[FailurePoint, ...] = ()
     now_passing: frozenset[str] = frozenset()
     is_pending: bool = False
+    broken_test: str = ""
     lines: TestLines = field(default_factory=dict)

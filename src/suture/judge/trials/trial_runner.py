@@ -166,6 +166,7 @@ class TrialRunner:
             broken=int(rest.has_failed),
             is_plausible=rest.finished and not rest.has_failed,
             timed_out=not rest.finished,
+            broken_test=rest.failures[0].test if rest.has_failed and rest.failures else "",
         )
 
     async def _attempt_other_tests(

@@ -1,4 +1,7 @@
-"""Show a person results of new code that no test and no example judges, and verify it by those that they confirm."""
+"""Show a person results of new code that no test and no example judges, and verify it by those that they confirm.
+
+Where no guessed call returns a value, the person is asked for a call and its result.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from langgraph.types import interrupt
 
 from suture.core.ledger import select_events
 from suture.core.ledger.kinds import ExamplesConfirmed, ReviewAsked
-from suture.core.records import Reason, content_hash, encode_record
+from suture.core.records import Reason, ReasonCode, content_hash, encode_record
 from suture.judge import check_candidate
 from suture.judge.differential.proposed_examples import find_main_function, propose_examples
 from suture.loop.context import RunContext
@@ -26,16 +29,17 @@ async def confirm_examples(state: LoopState, runtime: Runtime[RunContext]) -> di
     context = runtime.context
     attempts = [attempt for attempt in judged_attempts(state) if not attempt.blocked]
     question = await _make_question(attempts, state, context)
-    if not question.examples:
-        if state["contributions"].get("generated"):  # Generated tests may still earn trust.
-            return {"asked_examples": True}
-        return ended_state("not_healed", Reason(code="no_shown_result"))
+    if not question.examples and state["contributions"].get(
+        "generated"
+    ):  # Generated tests may still earn trust.
+        return {"asked_examples": True}
     # LangGraph runs this node again from its start when the answer is there: so far, nothing was changed.
     answer: Mapping[str, Any] = interrupt(encode_record(question))
     if answer["choice"] == "abort":
         return ended_state("cancelled", Reason(code="stopped_by_reviewer"))
     if answer["choice"] == "reject":
-        return ended_state("not_healed", Reason(code="results_rejected"))
+        code: ReasonCode = "results_rejected" if question.examples else "no_shown_result"
+        return ended_state("not_healed", Reason(code=code))
     text = "\n".join(render_agreed(question.examples))
     if answer["choice"] == "edit":
         text = context.candidates.load(answer["blob"]).files[EXAMPLES_FILE]
@@ -82,8 +86,10 @@ async def _choose_function_name(
     that passes the asserts counts. Candidates with other names would fail only because of their names.
     """
     path, entry_point = context.task.module, context.task.entry_point
-    shown_name = question.examples[0].call.partition("(")[0]
     candidates = {attempt.candidate: context.candidates.load(attempt.blob) for attempt in attempts}
+    # The question shows the first candidate.
+    shown = find_main_function(candidates[question.candidate].files.get(path, ""), entry_point)
+    shown_name = shown.name if shown else ""
     names: dict[str, list[str]] = {shown_name: []}
     for candidate in candidates.values():
         function = find_main_function(candidate.files.get(path, ""), entry_point)

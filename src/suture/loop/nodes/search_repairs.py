@@ -12,6 +12,7 @@ from langgraph.types import interrupt
 from suture.agents.context.failure_causes import collect_deciding_facts
 from suture.core.ledger.kinds import (
     FoundRepair,
+    NearMiss,
     PartialRepair,
     ReviewAsked,
     SearchFinished,
@@ -23,6 +24,7 @@ from suture.errors import SandboxError
 from suture.judge import Suite
 from suture.judge.runners.diagnostics.tool_fixes import collect_tool_fixes
 from suture.judge.signs import render_tampering_warning
+from suture.judge.trials.trial_records import Proposal, Trial
 from suture.loop import tuning
 from suture.loop.context import RunContext, load_deciding_suite
 from suture.loop.evaluation.change_warnings import FIX_SEPARATOR
@@ -41,6 +43,7 @@ from suture.loop.state import (
     role_contributions,
     with_judged_attempts,
 )
+from suture.mutation import apply_edits
 from suture.project.languages import LANGUAGES
 from suture.project.workspace import overlay_candidate
 from suture.search import PlausibleRepairs, SearchLimits, SearchResult, find_repairs, rank_repairs
@@ -138,13 +141,19 @@ def _make_search_event(
                 operators=tuple(repair.proposal.operators),
                 warnings=tuple(map(render_tampering_warning, repair.warnings)),
                 equivalents=tuple(repair.equivalents),
-                diff=render_change(repair, result.texts),
+                diff=render_change(repair.proposal.path, repair.text, result.texts),
             )
             for repair in plausible.repairs
         ),
         partial=tuple(
             PartialRepair(path=change.path, label=change.label, passing=trial.passing, failing=trial.failing)
             for change, trial in result.partial[: tuning.MAX_LISTED_PARTIAL_REPAIRS]
+        ),
+        near_misses=()
+        if plausible.repairs
+        else tuple(
+            _describe_near_miss(change, trial, result.texts)
+            for change, trial in result.near_misses[: tuning.MAX_LISTED_NEAR_MISSES]
         ),
         agreement=TrialAgreement(
             compared=spectrum.compared,
@@ -160,6 +169,17 @@ def _make_search_event(
         faults=result.suspect_lines[: tuning.MAX_LISTED_LINES],
         broken_operators=tuple(result.operator_failures[: tuning.MAX_LISTED_LINES]),
         divergences=divergences,
+    )
+
+
+def _describe_near_miss(change: Proposal, trial: Trial, texts: Mapping[str, str]) -> NearMiss:
+    """Return the record of a change that makes all failing tests pass and breaks another test."""
+    text = apply_edits(texts[change.path], change.edits)
+    return NearMiss(
+        path=change.path,
+        label=change.label,
+        broken_test=trial.broken_test,
+        diff=render_change(change.path, text, texts),
     )
 
 

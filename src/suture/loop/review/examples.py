@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from suture.core.ledger import Event, last_payload
@@ -16,8 +16,14 @@ EXAMPLES_FILE = "examples.py"
 """The name under which a person edits proposed results; no file of this name is written anywhere."""
 
 
-def render_examples(examples: Iterable[ProposedExample]) -> str:
-    """Return proposed results as asserts to edit; those on which the versions differ are comments."""
+def render_examples(examples: Sequence[ProposedExample], call: str = "") -> str:
+    """Return proposed results as asserts to edit; those on which the versions differ are comments.
+
+    Args:
+        call: If nothing is proposed, a call of the code to complete, such as `show(text)`.
+    """
+    if not examples:
+        return f"# Write at least one call with the result that you know, such as:\n# assert {call or 'f(2)'} == ...\n"
     lines = ["# Correct the results, delete calls that should not decide, and add your own."]
     differing = [example for example in examples if len(example.answers) > 1]
     lines += render_agreed(examples)

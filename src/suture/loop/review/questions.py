@@ -33,6 +33,7 @@ from suture.core.ledger.kinds import (
 )
 from suture.core.records import Candidate, Counterexample, Diagnosis, Move, Task, Verdict
 from suture.errors import StorageError, UsageError
+from suture.judge.differential.proposed_examples import render_main_call
 from suture.loop.review.examples import EXAMPLES_FILE, read_examples, render_agreed, render_examples
 from suture.project.languages import is_source
 from suture.project.workspace import (
@@ -94,7 +95,8 @@ class Review:
         task: The task with its files.
         difference: For the stage `distinguish`, the input on which two repairs differ.
         changes: For the stage `distinguish`, these two repairs, in the order of the answers.
-        examples: For the stage `examples`, calls of the candidate with their results.
+        examples: For the stage `examples`, calls of the candidate with their results; empty if no call that was
+            guessed returned a value, so that the person is asked for a call and its result.
     """
 
     run_id: str
@@ -116,13 +118,19 @@ class Review:
         return self.verdict.counterexamples if self.verdict else ()
 
     @property
+    def example_call(self) -> str:
+        """Return a call of the candidate with its parameters as arguments, such as `show(text)`; empty if unknown."""
+        texts = self.candidate.files.values() if self.candidate else ()
+        return render_main_call(texts, self.task.entry_point)
+
+    @property
     def editable(self) -> Mapping[str, str]:
         """Return the files that a person may edit, path -> text.
 
         The files that the candidate writes come first, then those that the counterexamples name.
         """
         if self.stage == "examples":
-            return {EXAMPLES_FILE: render_examples(self.examples)}
+            return {EXAMPLES_FILE: render_examples(self.examples, self.example_call)}
         task, written = self.task, dict(self.candidate.files) if self.candidate else {}
         if task.kind == "write":
             return written or dict.fromkeys(task.modules, "")

@@ -85,14 +85,15 @@ def propose_repair(repair: Repair, plausible: PlausibleRepairs, context: RunCont
     return context.candidates.propose(proposal, Lineage.beginning(SEARCH_ROUND))
 
 
-def render_change(repair: Repair, texts: Mapping[str, str]) -> str:
-    """Return a repair as a unified diff.
+def render_change(path: str, text: str, texts: Mapping[str, str]) -> str:
+    """Return the change of one file as a unified diff.
 
     Args:
+        path: The changed file.
+        text: Its new text.
         texts: The user's code: path -> text.
     """
-    path = repair.proposal.path
-    return unified_diff({path: encode_source(texts[path])}, {path: encode_source(repair.text)})
+    return unified_diff({path: encode_source(texts[path])}, {path: encode_source(text)})
 
 
 async def settle_rivals(
@@ -187,7 +188,7 @@ async def _make_question(
         language=task.language,
         files=_make_excerpts(versions, texts, is_python=LANGUAGES[task.language].parsed),
         tests=list(dict.fromkeys(sources))[:MAX_SHOWN_TESTS],
-        versions=[render_change(repair, texts) for repair in versions],
+        versions=[render_change(repair.proposal.path, repair.text, texts) for repair in versions],
         calls=select_answers(plausible.compared_calls, [plausible.repairs.index(r) for r in versions]),
         noticed=noticed,
     )

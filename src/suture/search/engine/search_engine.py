@@ -27,7 +27,7 @@ from suture.search.ordering.candidate_order import BaselineCandidates, OrderedCa
 from suture.search.ordering.compound_changes import CompoundMutations, combine_pairs
 from suture.search.ordering.reverts import Hunk
 from suture.search.ranking.rivals import RivalQueue, count_idle_blocks
-from suture.search.search_records import SearchLimits, SearchResult, report_trials
+from suture.search.search_records import SearchLimits, SearchProgress, SearchResult, report_progress
 
 
 async def search_repairs(
@@ -86,8 +86,7 @@ class _Search:
         self._passed: list[Proposal] = []
         self._timed_out: list[tuple[Proposal, Trial]] = []
         self._single_count = 0
-        self._best_passing = 0  # failing tests that the best change so far makes pass
-        self._most_targets = 0  # the most failing tests that one trial ran
+        self._progress = SearchProgress()
         self._has_been_patient = False
         self._is_exhausted = False
         self._is_cut_short = False  # whether the time that is left is too short for another batch
@@ -192,6 +191,7 @@ class _Search:
             ]
         result.sort_plausible()
         result.sort_partial()
+        result.sort_near_misses()
         if self._all_tests is not None and self._all_tests.done():
             result.spectrum = self._all_tests.result()
         result.notes = tuple(dict.fromkeys(note for runner in self._runners for note in runner.notes))
@@ -315,11 +315,8 @@ class _Search:
         if trial is None:
             return
         self.result.tried_count += 1
-        self._best_passing = max(self._best_passing, trial.passing)
-        self._most_targets = max(
-            self._most_targets, trial.passing + trial.failing
-        )  # a failing trial ends early
-        report_trials(self.result.tried_count, self._best_passing, self._most_targets)
+        self._progress = self._progress.after_trial(trial)
+        report_progress(self._progress)
         if trial.is_pending:  # a retry for which the time was up; `_handle` handles all others
             self._passed.append(proposal)
         elif trial.is_plausible:
@@ -330,7 +327,8 @@ class _Search:
             self._rivals.add_repair(proposal, self.result.texts)
             self._clock.record_repair(is_suspicious=bool(warnings))
         elif trial.broken:  # a test fails that is not a target
-            return
+            if trial.passing and not trial.failing and not _adds_dead_code(self._warnings(proposal)):
+                self.result.near_misses.append((proposal, trial))
         elif trial.timed_out and trial.passing and not trial.failing:
             self._timed_out.append((proposal, trial))
         else:

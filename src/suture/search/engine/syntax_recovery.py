@@ -218,6 +218,9 @@ class _FileRecovery:
         for proposal, trial in inner.partial:
             if proposal.path == self._path:
                 result.partial.append((self._build_proposal(base, proposal), trial))
+        for proposal, trial in inner.near_misses:
+            if proposal.path == self._path:
+                result.near_misses.append((self._build_proposal(base, proposal), trial))
         result.tried_count += inner.tried_count
         result.operator_failures += inner.operator_failures
         result.ending = inner.ending

@@ -131,6 +131,23 @@ class PartialRepair:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NearMiss:
+    """A change that makes all failing tests pass and breaks another test, so that it is no repair.
+
+    Attributes:
+        path: File that it changes.
+        label: Short description of the change.
+        broken_test: Id of the first test that it breaks; empty if it is not known.
+        diff: Unified diff from the user's code to the change.
+    """
+
+    path: str
+    label: str
+    broken_test: str = ""
+    diff: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SuspectLine:
     """A line that may contain the fault.
 
@@ -240,6 +257,7 @@ class SearchFinished(Payload, kind="search.finished"):
         plausible_count: Number of changes with which all tests pass.
         repairs: Some of these changes, the likeliest first.
         partial: Changes that fix only some tests, at most 5.
+        near_misses: Changes that fix all failing tests and break another one, at most 3; only if there is no repair.
         agreement: How far trials agree with the user's run.
         distinguishing_input: Input on which the likeliest two repairs differ; null if none is known.
         compared_calls: Calls that distinguish the repairs, at most 6.
@@ -254,6 +272,7 @@ class SearchFinished(Payload, kind="search.finished"):
     plausible_count: int = 0
     repairs: tuple[FoundRepair, ...] = ()
     partial: tuple[PartialRepair, ...] = ()
+    near_misses: tuple[NearMiss, ...] = ()
     agreement: TrialAgreement = TrialAgreement()
     distinguishing_input: DistinguishingInput | None = None
     compared_calls: tuple[ComparedCall, ...] = ()

@@ -153,8 +153,14 @@ def _parse_review_answer(
 def fork(
     run: RunName = "last",
     at: Annotated[
-        int, Option("--at", metavar="N", min=0, help="The step to start from; see `suture show --at`.")
-    ] = 0,
+        int | None,
+        Option(
+            "--at",
+            metavar="N",
+            min=0,
+            help="The step to start from; see `suture show --at`. Default: after a search that found nothing.",
+        ),
+    ] = None,
     changes: Assignments = None,
     hint: Annotated[str, Option("--hint", metavar="TEXT", help="A hint for the model from there on.")] = "",
     candidate: Annotated[
@@ -171,7 +177,8 @@ def fork(
     """Start a new run from a step of another run, with another model, setting, hint or candidate.
 
     The new run reuses what the other run had done up to that step, so nothing is repeated or paid for again.
-    The other run does not change.
+    Without --at, it starts after a search for small edits that found no repair, unless a changed setting could
+    change what the search finds, and otherwise from the first test results. The other run does not change.
     """
     loaded = load_command_settings(Path())
     require_run(run, loaded.settings)

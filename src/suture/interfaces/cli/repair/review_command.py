@@ -51,7 +51,8 @@ ANSWER_HELP_BY_STAGE = {
     "safety": "y: yes, in this run, n or Enter: no, h HINT: no, try this, l: later, x: stop the run",
     "examples": "y or Enter: yes, n: no, e: edit the results, l: later, x: stop the run",
 }
-DIFFERENCE_HELP = "1 or 2, n: neither, u: I do not know, go on without an answer, l: later"
+CALL_HELP = "Type a call with its result; or n or Enter: I know none, e: editor, l: later, x: stop the run"
+DIFFERENCE_HELP = "n: neither, u: I do not know, go on without an answer, l: later"
 ANSWER_BY_KEY: dict[str, Choice | Literal["unsure"]] = {
     "1": "first",
     "2": "second",
@@ -90,7 +91,8 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
 
         lines += difference_lines(question.difference, question.changes)
     print_text(join_lines(lines) + f"\n{question.diff}")
-    for line in answer_instructions(question.run_id, question.stage):
+    instructions = answer_instructions(question.run_id, question.stage, has_examples=bool(question.examples))
+    for line in instructions:
         print_note(line)
 
 
@@ -107,15 +109,18 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
             if question.difference is not None:
                 choice = await ask_right_repair(question.difference, question.changes, reader.read)
                 return ReviewAnswer(choice=choice) if choice is not None else None
-            for line in _written_code_lines(question) if question.examples else _context_lines(question):
+            is_about_results = question.stage == "examples"
+            for line in _written_code_lines(question) if is_about_results else _context_lines(question):
                 print_note(line)
-            if not question.examples:
+            if not is_about_results:
                 print_diff(question.diff, make_console(stderr=True))
-            choices = "[Y/n/edit]" if question.examples else "[y/N]"
+            needs_call = is_about_results and not question.examples
+            choices = "" if needs_call else "[Y/n/edit]" if is_about_results else "[y/N]"
+            answer_help = CALL_HELP if needs_call else ANSWER_HELP_BY_STAGE.get(question.stage, ANSWER_HELP)
             while True:
-                print_note(ANSWER_HELP_BY_STAGE.get(question.stage, ANSWER_HELP))
+                print_note(answer_help)
                 reader.discard_typed_input()  # before the question: only what is typed after it is an answer
-                print_prompt(f"{render_review_question(question)} {choices} ")
+                print_prompt(" ".join(filter(None, (render_review_question(question), choices))) + " ")
                 typed = await reader.read()
                 if typed is None or typed.strip().lower() == "l":
                     return None
@@ -131,7 +136,11 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
 def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
     """Return the answer that a person typed, or `None` to ask again."""
     from suture.api import ReviewAnswer
+    from suture.loop.review.examples import EXAMPLES_FILE
 
+    if question.stage == "examples" and "==" in line:
+        text = f"assert {line.removeprefix('assert ')}\n"
+        return _accept_answer(ReviewAnswer(choice="edit", files={EXAMPLES_FILE: text}), question)
     word, _, argument = line.partition(" ")
     word = word.lower()
     if word in ("h", "hint", "redirect") and argument.strip():
@@ -142,7 +151,9 @@ def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
     if argument:
         return None
     if word in ("y", "yes", "a", "approve") or (not word and question.examples):
-        return ReviewAnswer(choice="approve")
+        approval = ReviewAnswer(choice="approve")
+        # Results that differ are chosen one by one after a yes, so that it fits although it alone would not.
+        return approval if question.examples else _accept_answer(approval, question)
     if word in ("n", "no", "", "r", "reject"):
         return ReviewAnswer(choice="reject")
     return ReviewAnswer(choice="abort") if word in ("x", "abort") else None
@@ -169,7 +180,7 @@ async def _settle_differing_results(
     for example in question.examples:
         if len(example.answers) > 1:
             options = ", ".join(f"{number}: {answer}" for number, answer in enumerate(example.answers, 1))
-            print_prompt(f"Which is right for {example.call}? {options}, Enter: leave it out ")
+            print_prompt(f"Which result is right for {example.call}? {options}, Enter: leave this call out ")
             typed = (await read() or "").strip()
             if typed in map(str, range(1, len(example.answers) + 1)):
                 picked.append(replace(example, answers=(example.answers[int(typed) - 1],)))
@@ -202,8 +213,11 @@ def _written_code_lines(question: Review) -> Iterator[str]:
     """Yield new code that nothing judges yet, and what it returns."""
     for text in question.candidate.files.values() if question.candidate else ():
         yield from (f"  {line}" for line in text.splitlines())
-    yield "No test or example says what is right. The code returns:"
-    yield from example_lines(question.examples)
+    if question.examples:
+        yield "No test or example says what is right. The code returns:"
+        yield from example_lines(question.examples)
+    else:
+        yield "No test or example says what is right, and no call that Suture guessed returned a value."
 
 
 def _context_lines(question: Review) -> Iterator[str]:
@@ -282,8 +296,9 @@ async def ask_right_repair(
     print_note(f"Two repairs pass all tests. For {difference.call} they return:")
     for line in difference_lines(difference, changes):
         print_note(line)
+    options = ", ".join(f"{number}: {answer}" for number, answer in enumerate(difference.answer_pair, 1))
     while True:
-        print_note(f"Which is right? {DIFFERENCE_HELP}")
+        print_note(f"Which result is right for {difference.call}? {options}, {DIFFERENCE_HELP}")
         typed = await read()
         if typed is None or typed.strip().lower() in ("l", "later"):
             return None

@@ -88,7 +88,7 @@ def _confirm_trust(project: Path, *, yes: bool, as_json: bool) -> None:
     elif not yes:  # nobody can answer without seeing the settings; stdout is for the JSON alone
         for line in table.splitlines():
             print_note(line)
-    if not yes and not _ask_confirmation():
+    if not yes and not _ask_confirmation(project):
         raise UsageError(
             "the project was not trusted", remedy="your own settings need no trust: suture config show"
         )
@@ -104,10 +104,12 @@ def _confirm_trust(project: Path, *, yes: bool, as_json: bool) -> None:
         print_note("trusted, until one of these files changes")
 
 
-def _ask_confirmation() -> bool:
+def _ask_confirmation(project: Path) -> bool:
     if not stdin_is_terminal():
         raise UsageError("cannot ask without a terminal", remedy="check the settings above, then use --yes")
-    print_prompt("Trust these settings? [y/N]")
+    print_prompt(
+        f"Let Suture use these settings of {project.resolve().name!r}, until its files change? [y/N] "
+    )
     try:
         return input().strip().lower() in ("y", "yes")
     except EOFError:

@@ -12,12 +12,14 @@ from rich.text import Text
 
 from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendTracker, SystemClock, kinds
 from suture.interfaces.narrative.plain_text import escape_unprintable, render_label
+from suture.interfaces.narrative.search_text import describe_best_edit
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
     from suture.core.ledger import Event
+    from suture.search.search_records import SearchProgress
 
 PHASES: dict[type[Payload], str] = {
     kinds.RunStarted: "preparing the checks",
@@ -112,9 +114,10 @@ class LiveView:
         partial = self._partial_replies.setdefault(reply, PartialReply(start_s=time.monotonic()))
         partial.text, partial.tokens = text, partial.tokens + 1
 
-    def update_search(self, tried: int, best: int, targets: int) -> None:
-        """Show how many changes were tried, and how many failing tests the best of them makes pass."""
-        self._search_text = f"tried {tried:,} of at most {self._max_changes:,}, best {best} of {targets}"
+    def update_search(self, progress: SearchProgress) -> None:
+        """Show how many changes were tried, and what the best of them achieves."""
+        tried = f"tried {progress.tried:,} of at most {self._max_changes:,} edits"
+        self._search_text = f"{tried} · best: {describe_best_edit(progress)}" if progress.best else tried
 
     @property
     def is_running(self) -> bool:
@@ -123,12 +126,15 @@ class LiveView:
 
     def status_text(self) -> str:
         """Return what the run does, how far it has come, and for how long it has done it, in one line."""
+        phase, _, duration = self._phase_text().rpartition(" · ")
+        return " · ".join(filter(None, (phase, self._search_text, duration)))
+
+    def _phase_text(self) -> str:
+        """Return what the run does, and for how long it has done it."""
         now_s, replies = time.monotonic(), self._partial_replies.values()
         parts = ["the model writes" if replies else self._phase]
         if self._round:
             parts.append(f"round {self._round + 1}")
-        if self._search_text:
-            parts.append(self._search_text)
         tokens = sum(reply.tokens for reply in replies)
         start_s = min((reply.start_s for reply in replies), default=self._phase_start_s)
         if tokens > 1 and now_s > start_s:
@@ -158,8 +164,10 @@ class LiveView:
     def _lines(self, now: float) -> Iterator[Text]:
         frame = self._spinner.render(now)
         mark = frame if isinstance(frame, Text) else Text("*")
-        phase, separator, details = self.status_text().partition(" · ")
+        phase, separator, details = self._phase_text().partition(" · ")
         yield Text.assemble(mark, " ", (phase, "bold"), f"{separator}{details}")
+        if self._search_text:
+            yield Text(f"  {self._search_text}")
         # Of several replies, show the one that started first.
         reply = next((reply.text for reply in self._partial_replies.values()), "")
         reply_lines = [line for line in reply.splitlines() if line.strip()][-MAX_REPLY_LINES:]

@@ -24,6 +24,7 @@ from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 if TYPE_CHECKING:
     from suture.core.settings import BudgetSettings
     from suture.interfaces.cli.terminal.command_options import Detail
+    from suture.search.search_records import SearchProgress
 
 REFRESHES_PER_SECOND = 8
 """Fast enough for a clock that visibly moves."""
@@ -115,10 +116,10 @@ class RunProgress:
         with self._drawing:
             self._view.update_reply(reply, text)
 
-    def show_search(self, tried: int, best: int, targets: int) -> None:
+    def show_search(self, progress: SearchProgress) -> None:
         """Show how far the search for a repair has come."""
         with self._drawing:
-            self._view.update_search(tried, best, targets)
+            self._view.update_search(progress)
 
     def __call__(self, event: Event) -> None:
         """Print an event."""

@@ -1,0 +1,93 @@
+"""Text about the search for a repair without a model: its progress, its end, and what it almost found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from suture.core.ledger import kinds
+from suture.interfaces.narrative.plain_text import format_count
+
+if TYPE_CHECKING:
+    from suture.search.search_records import SearchProgress
+
+MAX_LISTED_DISAGREEMENTS = 3
+"""Tests that a line names because a trial of the search and the user's run disagree about them. Chosen by judgement;
+not measured."""
+SEARCH_ENDINGS: Mapping[kinds.SearchEnding, str] = {
+    "enough_repairs": "enough repairs were found",
+    "likely_changes_tried": "the likeliest edits were tried",
+    "all_tried": "there are no other edits to try",
+    "time_over": "the time for the search was over: repair.seconds, or what budget.seconds leaves for it",
+    "candidate_limit": "no more edits are allowed: repair.candidates",
+    "workers_lost": "no process could be kept running to try more edits",
+    "nothing_could_be_tried": "no edit could be tried",
+    "no_failing_test": "no test fails when Suture tries the unchanged code",
+    "targets_not_reached": "the failing tests were not reached in the time for finding the suspicious lines",
+    "targets_pass_alone": "the failing tests pass when they run alone, so no edit can be tried on them",
+    "trials_disagree": "what fails in your run passes when Suture tries the unchanged code",
+    "no_parsable_text": "no small edit makes the file parse",
+    "parsable_texts_tried": "all edits that make the file parse were tried",
+}
+"""Why a search ended, in words."""
+
+
+def describe_best_edit(progress: SearchProgress) -> str:
+    """Return what the best edit so far achieves, such as `passes 2 of 2 failing tests but breaks another`."""
+    breaks = " but breaks another" if progress.breaks_another else ""
+    return f"passes {progress.best} of {format_count(progress.targets, 'failing test')}{breaks}"
+
+
+def render_search_finished(search: kinds.SearchFinished) -> str:
+    """Return how a search ended in one line with all details."""
+    success = "none makes all tests pass"
+    if search.repairs:
+        verb = "makes" if len(search.repairs) == 1 else "make"
+        success = f"{format_count(len(search.repairs), 'change')} {verb} all tests pass"
+        if (alike := search.plausible_count - len(search.repairs)) > 0:
+            success += f", and {format_count(alike, 'other')} that behave alike or were not compared"
+    text = f"tried {count_tried_edits(search)} in {search.seconds:.1f} s, {success}"
+    if search.ending not in (None, "all_tried"):
+        text += f" ({SEARCH_ENDINGS[search.ending]})"
+    text += trial_caveats(search.agreement)
+    if difference := search.distinguishing_input:
+        answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())
+        text += f"; {difference.call} distinguishes the likeliest repairs: {answers}"
+    for broken in search.broken_operators[:1]:
+        operator = broken.operator.replace("_", " ")
+        text += f"; the mutation {operator!r} failed on {broken.path}:{broken.line} and was skipped there"
+        text += f" (an internal error in Suture: {broken.fault})"
+    return text
+
+
+def count_tried_edits(search: kinds.SearchFinished) -> str:
+    """Return how many edits were tried, and whether these were all: `all 212 edits` or `212 edits`."""
+    edits = format_count(search.candidates_tried, "edit")
+    is_complete = search.ending == "all_tried" and search.candidates_tried > 1
+    return f"all {edits}" if is_complete else edits
+
+
+def trial_caveats(trials: kinds.TrialAgreement) -> str:
+    """Return where the search's trial runs cannot see what the user's own run shows."""
+    text = "".join(f"; {note}" for note in trials.notes if note)
+    if trials.untraced:
+        text = f"; {trials.untraced} test(s) were not traced, because the time was up" + text
+    if trials.disagreements:
+        tests = [
+            f"{test.test} ({test.run} in your run, {test.trial} in a trial)"
+            for test in trials.disagreeing_tests[:MAX_LISTED_DISAGREEMENTS]
+        ]
+        text += (
+            f"; {trials.disagreements} test(s) end differently in a trial run and are left to the verdict: "
+        )
+        text += ", ".join(tests) + (", ..." if trials.disagreements > len(tests) else "")
+    return text
+
+
+def near_miss_lines(near_miss: kinds.NearMiss, *, with_diff: bool = True) -> Iterator[str]:
+    """Yield an edit that makes the failing tests pass and breaks another test; its diff is indented."""
+    broken = near_miss.broken_test or "another test"
+    end = ":" if with_diff else f": {near_miss.path}, {near_miss.label}."
+    yield f"Near miss, not a repair: with this edit the failing tests pass, but {broken} breaks{end}"
+    if with_diff:
+        yield from (f"  {line}" for line in near_miss.diff.splitlines())
