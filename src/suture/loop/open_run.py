@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from suture.agents.prompting.prompt_files import PromptBook
 from suture.core.ledger import Budget, Ledger, Limits, SystemClock, new_run
+from suture.core.ledger.kinds import SandboxSubstituted
 from suture.core.settings import project_prompts
 from suture.loop.context import RunContext
 from suture.loop.recipes.recipe_files import load_extensions, load_recipe
@@ -46,7 +47,16 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     limits = spec.limits or Limits(**settings.budget.model_dump())
     if limits.money is not None:
         spec.models.require_prices()
-    sandbox = spec.sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+
+    def record_substitution(event: SandboxSubstituted) -> None:
+        ledger.append(event)
+
+    sandbox = spec.sandbox or open_sandbox(
+        settings.sandbox,
+        keys=settings.keys,
+        cache=settings.paths.cache,
+        on_substitution=record_substitution,
+    )
     try:
         folder = spec.folder or new_run(settings.paths.home, run_id=spec.run_id)
         interpreter = spec.interpreter

@@ -1,5 +1,7 @@
 """Open the sandbox that the settings name: one of the built-in back ends, or one that a package registers.
 
+If they name none, bubblewrap is used, or containers where bubblewrap cannot be built.
+
 Container, E2B and unsafe-subprocess back ends are imported only when they are named, so that a plain run does
 not pay for them.
 """
@@ -14,9 +16,11 @@ from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+from suture.core.ledger.kinds import SandboxSubstituted
 from suture.core.plugins import load_plugin
 from suture.core.settings.schema import IsolationLevel, KeySettings, SandboxSettings
 from suture.errors import SutureError, UsageError
+from suture.sandbox.automatic_sandbox import AutomaticSandbox, warn_about_substitution
 from suture.sandbox.bubblewrap.diagnosis import (
     Requirement,
     diagnose_bubblewraps,
@@ -29,6 +33,10 @@ from suture.sandbox.self_test import SelfTestedSandbox
 
 ENTRY_POINT_GROUP = "suture.sandboxes"
 """Each entry point of this group loads to a function from `SandboxSettings` to a `Sandbox`."""
+AUTO = "auto"
+"""The default of `sandbox.backend`: the first of `LOCAL_BACKENDS` that can be built on this machine."""
+LOCAL_BACKENDS = ("bubblewrap", "container")
+"""Back ends that may be tried without asking, best first. Others are services, or come from packages."""
 UNSAFE = "unsafe-subprocess"
 """The back end without isolation. It is never a default: the user must write its name."""
 SandboxFactory = Callable[[SandboxSettings, KeySettings], Sandbox]
@@ -105,14 +113,18 @@ def find_sandbox_factory(name: str, entry_points: Iterable[EntryPoint] | None = 
         name,
         what="sandbox",
         where="sandbox.backend",
-        built_in=BUILT_IN,
+        built_in=(AUTO, *BUILT_IN),
         among=entry_points,
     )
     return lambda settings, _: create(settings)  # a package's back end does not get the user's keys
 
 
 def open_sandbox(
-    settings: SandboxSettings, *, keys: KeySettings | None = None, cache: Path | None = None
+    settings: SandboxSettings,
+    *,
+    keys: KeySettings | None = None,
+    cache: Path | None = None,
+    on_substitution: Callable[[SandboxSubstituted], None] = warn_about_substitution,
 ) -> Sandbox:
     """Return the sandbox that the settings name. Nothing is started until its first use.
 
@@ -120,19 +132,31 @@ def open_sandbox(
         settings: The settings group `sandbox`.
         keys: The settings group `keys`, for a sandbox that is a service.
         cache: A folder that keeps the results of the self-test until the machine is restarted.
+        on_substitution: Is called if the settings name no back end and containers are used instead of bubblewrap; by
+            default a warning is logged.
 
     Raises:
         UsageError: No sandbox has this name, or it isolates nothing and `minimum_level` asks for more.
         PrerequisiteError: The package that provides it cannot be imported.
     """
-    create = partial(find_sandbox_factory(settings.backend), settings, keys or KeySettings())
+
+    def open_backend(name: str) -> SelfTestedSandbox:
+        create = partial(find_sandbox_factory(name), settings, keys or KeySettings())
+        return SelfTestedSandbox(create, minimum=settings.minimum_level, cache=cache)
+
     if settings.backend == UNSAFE:
-        return create()  # a self-test attacks the sandbox, and here it would attack the user's own machine
-    return SelfTestedSandbox(create, minimum=settings.minimum_level, cache=cache)
+        # A self-test attacks the sandbox, and here it would attack the user's own machine.
+        return _create_unsafe_subprocess(settings, KeySettings())
+    if settings.backend == AUTO:
+        preferred, substitute = LOCAL_BACKENDS
+        return AutomaticSandbox(
+            open_backend(preferred),
+            partial(open_backend, substitute),
+            minimum=settings.minimum_level,
+            on_substitution=on_substitution,
+        )
+    return open_backend(settings.backend)
 
-
-LOCAL_BACKENDS = ("bubblewrap", "container")
-"""Back ends that may be tried without asking. Others are services, or come from packages."""
 
 MEMORY_ENFORCEMENT_TEXT: dict[MemoryEnforcement, str] = {
     "cgroup2": "a control group limits total memory",
@@ -153,20 +177,26 @@ def diagnose_backends(
 ) -> list[Requirement]:
     """Attack each sandbox and report how well it isolates and what it lacks; the needed one comes last.
 
+    If the settings name none (`auto`), the needed one is the first of `LOCAL_BACKENDS` that is good enough.
+
     This function starts an event loop, so it must not be called inside a running one.
 
     Args:
         factories: Back end -> the function that creates it.
-        needed: The back end that a run would use.
+        needed: The back end that the settings name.
         minimum: The weakest acceptable isolation level.
         cache: A folder for the results of the self-test.
         bubblewraps: Paths of bubblewrap programs, best first; by default those of this machine.
     """
     paths = find_bubblewraps() if bubblewraps is None else bubblewraps
-    names = sorted(factories, key=lambda name: name == needed)
-    backends = [
-        asyncio.run(_diagnose(name, factories[name], name == needed, minimum, cache)) for name in names
-    ]
+    findings = [asyncio.run(_diagnose(name, create, minimum, cache)) for name, create in factories.items()]
+    if needed == AUTO:
+        working = [finding.name for finding in findings if finding.ok and finding.name in LOCAL_BACKENDS]
+        needed = min(working, key=LOCAL_BACKENDS.index, default=LOCAL_BACKENDS[0])
+    backends = sorted(
+        (replace(finding, needed=finding.name == needed) for finding in findings),
+        key=lambda finding: finding.needed,
+    )
     kernel = [
         replace(finding, needed=needed == "bubblewrap") for finding in diagnose_kernel(platform=sys.platform)
     ]
@@ -179,18 +209,19 @@ def find_sandbox_factories(settings: SandboxSettings, keys: KeySettings) -> dict
     def create(name: str) -> Sandbox:
         return find_sandbox_factory(name)(settings, keys)
 
-    return {name: partial(create, name) for name in dict.fromkeys((*LOCAL_BACKENDS, settings.backend))}
+    names = dict.fromkeys((*LOCAL_BACKENDS, settings.backend))
+    return {name: partial(create, name) for name in names if name != AUTO}
 
 
 async def _diagnose(
-    name: str, create: Callable[[], Sandbox], needed: bool, minimum: IsolationLevel, cache: Path | None
+    name: str, create: Callable[[], Sandbox], minimum: IsolationLevel, cache: Path | None
 ) -> Requirement:
     sandbox = None
     try:
         sandbox = SelfTestedSandbox(create, minimum=minimum, cache=cache)
         capabilities = await sandbox.capabilities()
     except SutureError as fault:
-        return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy, needed=needed)
+        return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy)
     finally:
         if sandbox is not None:
             await sandbox.close()
@@ -199,7 +230,6 @@ async def _diagnose(
         ok=capabilities.meets_level(minimum),
         detail=describe_capabilities(capabilities),
         remedy=f"sandbox.minimum_level is {minimum!r}: choose another sandbox with sandbox.backend",
-        needed=needed,
     )
 
 

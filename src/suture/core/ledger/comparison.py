@@ -19,6 +19,7 @@ from suture.core.ledger.kinds import (
     ReviewAsked,
     RunPaused,
     RunResumed,
+    SandboxSubstituted,
     SearchFinished,
 )
 from suture.core.ledger.reading import FINAL_EVENT_KINDS, read_ledger
@@ -34,6 +35,7 @@ VOLATILE_TEXT = (
 
 IGNORED_KINDS = (
     RunResumed.event_kind,
+    SandboxSubstituted.event_kind,
     RunPaused.event_kind,
     ReviewAsked.event_kind,
     CertificateWritten.event_kind,

@@ -19,6 +19,7 @@ from suture.core.ledger.kinds import (
     RunPaused,
     RunResumed,
     RunStarted,
+    SandboxSubstituted,
 )
 from suture.core.ledger.reading import FINAL_EVENT_KINDS, LedgerContents, find_first_payload, read_ledger
 from suture.core.ledger.run_folder import RunFolder
@@ -33,6 +34,7 @@ RunStatus = Outcome | RunState | Literal["error"]
 NOT_COPIED = (
     RunStarted.event_kind,
     RunResumed.event_kind,
+    SandboxSubstituted.event_kind,
     RunPaused.event_kind,
     ReviewAsked.event_kind,
     *FINAL_EVENT_KINDS,

@@ -349,9 +349,9 @@ class KeySettings(SettingsGroup):
 class SandboxSettings(SettingsGroup):
     """The sandbox that runs untrusted code."""
 
-    backend: str = "bubblewrap"
+    backend: str = "auto"
     """Which sandbox to use: `bubblewrap`, `container`, `e2b`, one from an installed package, or no isolation
-    at all: `unsafe-subprocess`."""
+    at all: `unsafe-subprocess`. `auto` is `bubblewrap`, or `container` where bubblewrap cannot be built."""
     minimum_level: IsolationLevel = "namespace"
     """Weakest acceptable isolation. Nothing runs in a weaker sandbox."""
     mode: Literal["auto", "warm", "spare", "cold"] = "auto"

@@ -92,6 +92,9 @@ def _render_run_event(payload: Payload) -> str | None:
             return f"{payload.outcome}: {render_reason(payload.reason)}{confidence}"
         case kinds.RunResumed(next_nodes=nodes):
             return f"resumed at: {', '.join(nodes) or 'the beginning'}"
+        case kinds.SandboxSubstituted(preferred=preferred, used=used, level=level, cause=cause):
+            place = "in containers of Docker or Podman" if used == "container" else f"in the sandbox {used!r}"
+            return f"Programs run {place} (level {level!r}), because {preferred} cannot be used here: {cause}"
         case kinds.RunFailed(message=message):
             return f"stopped by an error: {message}"
         case kinds.AttemptsNearLimit(used=used, limit=limit):

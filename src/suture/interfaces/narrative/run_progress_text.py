@@ -64,6 +64,7 @@ RENDERED_AS_IN_SHOW = (
     kinds.ReviewAnswered,
     kinds.RoleDegraded,
     kinds.RunResumed,
+    kinds.SandboxSubstituted,
     kinds.UserAnswered,
 )
 """Events that are shown at once, with the same line as in `suture show`."""

@@ -152,9 +152,10 @@ class ContainerSandbox(ZygoteSandbox):
         try:
             details = await engine.request(partial(_inspect_image, image))
         except SandboxBroken as fault:
+            program = "podman" if engine.podman else "docker"
             raise SandboxUnavailable(
-                f"there is no image {image!r} on this machine: {fault.message}",
-                remedy="pull or build it first; Suture pulls no images",
+                f"there is no image {image!r} on this machine, which sandbox.image names: {fault.message}",
+                remedy=f"run `{program} pull {image}`, or build it; Suture pulls no images",
             ) from fault
         if (details.get("Config") or {}).get("Volumes"):
             raise SandboxUnavailable(

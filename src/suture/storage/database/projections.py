@@ -33,6 +33,7 @@ from suture.core.ledger.kinds import (
     RunFinished,
     RunPaused,
     RunStarted,
+    SandboxSubstituted,
     SearchFinished,
     TaskPrepared,
 )
@@ -174,6 +175,7 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
     started, prepared = first_payload(events, RunStarted), first_payload(events, TaskPrepared)
     end = last_payload(events, RunFinished) or last_payload(events, RunPaused)
     failure = last_payload(events, RunFailed)
+    substitution = last_payload(events, SandboxSubstituted)
     last_check = last_payload(events, CandidateChecked)
     spend = total_spend(events)
     fork = started.fork if started else None
@@ -193,7 +195,7 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
         "language": (prepared.language or "python") if prepared else "",
         "recipe": started.recipe if started else "",
         "model": started.model if started else "",
-        "sandbox": started.sandbox if started else "",
+        "sandbox": substitution.used if substitution else started.sandbox if started else "",
         "project": project,
         "outcome": outcome,
         "reason": reason,

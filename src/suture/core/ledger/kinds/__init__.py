@@ -75,6 +75,7 @@ from suture.core.ledger.kinds.run import (
     RunPaused,
     RunResumed,
     RunStarted,
+    SandboxSubstituted,
     TaskPrepared,
     TriageFinished,
 )
@@ -170,6 +171,7 @@ __all__ = [
     "RunPaused",
     "RunResumed",
     "RunStarted",
+    "SandboxSubstituted",
     "SearchEnding",
     "SearchFinished",
     "SearchSkipped",

@@ -39,7 +39,7 @@ class RunStarted(Payload, kind="run.started"):
         model: Model that writes the code, as `provider:model`.
         unpriced_models: Models whose price is unknown; their cost is not counted.
         default_model: Model of the roles that have none of their own.
-        sandbox: Name of the sandbox.
+        sandbox: Name of the preferred sandbox; `sandbox.substituted` says if another one is used.
         limits: Limits of the budget by the names of its settings; null means no limit.
         settings: Blob of the settings, without keys.
         interpreter: What `python` means in the test command, as a `languages.Interpreter`; null if the run
@@ -86,6 +86,22 @@ class RunResumed(Payload, kind="run.resumed"):
 
     next_nodes: tuple[str, ...] = ()
     project: str = ""
+
+
+class SandboxSubstituted(Payload, kind="sandbox.substituted"):
+    """The run uses another sandbox because the preferred one cannot be built on this machine.
+
+    Attributes:
+        preferred: Name of the sandbox that cannot be used.
+        used: Name of the sandbox that is used.
+        level: How well it isolates, confirmed by the self-test.
+        cause: Why the preferred one cannot be used.
+    """
+
+    preferred: str
+    used: str
+    level: str
+    cause: str
 
 
 class _RunEnd(Payload):
