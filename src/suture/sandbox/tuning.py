@@ -152,7 +152,7 @@ MAX_CLIENT_MESSAGE_CHARS = 600
 SETTINGS_QUERY_TIMEOUT_S = 60.0
 """Time for a client to print its own settings."""
 MAX_CERTIFICATE_BYTES = 4 * MIB
-MAX_NPMRC_BYTES = MIB
+MAX_CLIENT_SETTINGS_BYTES = MIB
 MAX_LOCK_BYTES = 16 * MIB
 MAX_ADDED_SET_BYTES = 64 * MIB
 """Size of the record of a cached set, which holds the content of a manifest and of a lock."""

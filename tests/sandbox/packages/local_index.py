@@ -46,7 +46,10 @@ class Index:
                 kind = "text/html" if "/simple/" in self.path else "application/json"
                 self.send_header("content-type", kind)
                 self.end_headers()
-                self.wfile.write(content or b"")
+                if self.command == "GET":
+                    self.wfile.write(content or b"")
+
+            do_HEAD = do_GET
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -99,15 +102,19 @@ def publish_wheel(index: Index, name: str, content: bytes, version: str = "1.0")
     """Add a wheel to the index and to its project's page."""
     file = f"{name}-{version}-py3-none-any.whl"
     page = f"/simple/{name}/"
-    index.pages[page] = index.pages.get(page, b"") + f'<a href="/files/{file}">{file}</a>'.encode()
+    link = f"/files/{file}#sha256={hashlib.sha256(content).hexdigest()}"
+    index.pages[page] = index.pages.get(page, b"") + f'<a href="{link}">{file}</a>'.encode()
     index.pages[f"/files/{file}"] = content
 
 
 def publish_npm_package(
-    index: Index, name: str, code: str, version: str = "1.0.0", **dependencies: str
+    index: Index, name: str, code: str, version: str = "1.0.0", *, postinstall: str = "", **dependencies: str
 ) -> None:
     """Publish an npm package of one CommonJS module; `dependencies` maps a name to a version range."""
-    package = {"name": name, "version": version, "main": "index.js", "dependencies": dependencies}
+    package: dict[str, object] = {"name": name, "version": version, "main": "index.js"}
+    package["dependencies"] = dependencies
+    if postinstall:
+        package |= {"scripts": {"postinstall": postinstall}, "hasInstallScript": True}
     archive_bytes = io.BytesIO()
     with tarfile.open(fileobj=archive_bytes, mode="w:gz") as archive:
         for path, text in {"package.json": json.dumps(package), "index.js": code}.items():

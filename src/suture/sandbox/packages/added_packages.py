@@ -11,7 +11,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -60,6 +60,7 @@ class AddedPackages(PackageSets):
     """
 
     base: Files
+    _stale_locks: dict[str, str] = field(default_factory=dict, init=False)
 
     @property
     def _adder(self) -> PackageAdder:
@@ -136,7 +137,9 @@ class AddedPackages(PackageSets):
         manifest_path = self._adder.manifest_path(self.base)
         if manifest_path not in files:
             return ()
-        locks = ", ".join(lock for lock in self._adder.other_locks if lock in self.base)
+        stale_locks = dict.fromkeys((lock for lock in self._adder.other_locks if lock in self.base), "")
+        stale_locks |= self._stale_locks
+        locks = ", ".join(f"{lock} {how}".strip() for lock, how in stale_locks.items())
         update = f", and update {locks}" if locks else ""
         return (
             f"{manifest_path} requires packages that the project's environment lacks: install them{update}",
@@ -152,7 +155,12 @@ class AddedPackages(PackageSets):
 
     def _cache_folder(self, requirements: tuple[str, ...], interpreter: Interpreter) -> Path:
         installer = INSTALLERS[LANGUAGES[self.language].package_client]
-        names = (*self._adder.request_files(self.base), self._adder.manifest_path(self.base), installer.lock)
+        names = (
+            *self._adder.request_files(self.base),
+            self._adder.manifest_path(self.base),
+            installer.lock,
+            *self._adder.updated_locks,
+        )
         project_files = {name: self.base[name].hex() for name in names if name in self.base}
         key = [self.language, python_version(interpreter), project_files, list(requirements)]
         return self.cache / "packages" / content_hash(key)
@@ -172,6 +180,7 @@ class AddedPackages(PackageSets):
         added = self._load_cached(set_folder, interpreter)
         if added is None:
             added = await self._fetch(requirements, set_folder, interpreter)
+        self._stale_locks.update(added.stale_locks)
         # `path` and `lock` are those of a set that Suture locks itself. Here the lock, if any, is the project's
         # own, and is among `files`.
         return InstalledPackages(

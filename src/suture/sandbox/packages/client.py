@@ -96,6 +96,24 @@ class Client:
     unreachable: re.Pattern[str]
 
 
+def guarded_module_code(module: str, *, may_start: bool = False) -> str:
+    """Return code that runs a Python module in a process that can build no package, because it starts no other process.
+
+    Args:
+        may_start: Whether it may start processes that stay in its own folder. A build runs in that of its package.
+    """
+    is_allowed = 'event == "subprocess.Popen" and arguments[2] is None' if may_start else "False"
+    return f"""\
+import runpy, sys
+def refuse(event, arguments):
+    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"):
+        if not ({is_allowed}):
+            raise OSError("{module} may not build a package here")
+sys.addaudithook(refuse)
+runpy.run_module("{module}", run_name="__main__", alter_sys=True)
+"""
+
+
 async def run_client(
     client: Client, argv: Sequence[str], work_folder: WorkFolder, access: NetworkAccess | None = None
 ) -> None:
@@ -148,7 +166,14 @@ async def _run_in_sandbox(
     client: Client, argv: Sequence[str], folder: Path, access: NetworkAccess, proxy: IndexProxy | None
 ) -> tuple[int, str]:
     proxy_url = f"http://127.0.0.1:{PORT}"
-    proxy_variables = ("http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY")
+    proxy_variables = (
+        "http_proxy",
+        "HTTP_PROXY",
+        "https_proxy",
+        "HTTPS_PROXY",
+        "YARN_HTTP_PROXY",
+        "YARN_HTTPS_PROXY",
+    )
     request = RunRequest(
         argv=(get_own_interpreter().executable, "-I", "-S", "-B", "-c", ENTRY_CODE, *client.argv, *argv),
         env={

@@ -136,6 +136,8 @@ class IndexProxy:
                 await self._forward(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass  # the client reports a broken connection itself
+        except asyncio.CancelledError:
+            pass  # uv ends with open connections; asyncio in Python 3.11 prints a traceback for a cancelled one
         finally:
             self._connections.discard(task)
             writer.close()

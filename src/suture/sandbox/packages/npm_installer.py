@@ -27,7 +27,7 @@ from suture.sandbox.packages.client import (
     run_client,
 )
 from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, Installer, PackagesRefused, WorkFolder
-from suture.sandbox.tuning import MAX_NPMRC_BYTES, MAX_REQUESTED_PACKAGES, MAX_REQUIREMENT_CHARS
+from suture.sandbox.tuning import MAX_CLIENT_SETTINGS_BYTES, MAX_REQUESTED_PACKAGES, MAX_REQUIREMENT_CHARS
 
 REGISTRY = re.compile(r"registry|@[^:]+:registry")
 """Names of npm's settings that name a registry: the default one, or that of a scope."""
@@ -90,7 +90,7 @@ def _read_logins(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the logins of registries. npm does not print them, but they are in the user's files."""
     for key in ("globalconfig", "userconfig"):
         npmrc = Path(str(settings.get(key) or "/nonexistent"))  # npm prints where its files would be
-        content = read_regular_file(npmrc, MAX_NPMRC_BYTES, follow=True)
+        content = read_regular_file(npmrc, MAX_CLIENT_SETTINGS_BYTES, follow=True)
         yield from _parse_logins((content or b"").decode("utf-8", "replace").splitlines())
     for name, value in os.environ.items():
         match = LOGIN_VARIABLE.fullmatch(name)
@@ -247,14 +247,19 @@ def _client() -> Client:
         raise missing_client(
             "npm", "it is not on PATH" if script is None else "the one on PATH is not a plain npm"
         )
+    return node_client("npm", script)
+
+
+def node_client(name: str, script: Path) -> Client:
+    """Return a package manager that is a script in the folder `bin` of a package for Node."""
     node = discover_toolchain(None, os.environ, "javascript")
     assert node is not None
-    npm_folder = str(script.parent.parent)
-    mounts = {**node.shown, npm_folder: npm_folder}
+    package = str(script.parent.parent)
+    mounts = {**node.shown, package: package}
     return Client(
-        name="npm",
+        name=name,
         argv=("node", str(script)),
-        host_argv=("npm",),
+        host_argv=(name,),
         mounts=tuple(Mount(source=source, target=target) for source, target in mounts.items()),
         folders=node.folders,
         unreachable=UNREACHABLE,

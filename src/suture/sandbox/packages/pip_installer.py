@@ -31,6 +31,7 @@ from suture.sandbox.packages.client import (
     NetworkAccess,
     add_netrc_login,
     filtered_environment,
+    guarded_module_code,
     missing_client,
     mounts_for_local_indexes,
     parse_origins,
@@ -258,16 +259,9 @@ UNREACHABLE = re.compile(
     r"|\b(?:401|403|407|429|5\d\d) (?:Client|Server) Error"
 )
 """Matches pip's output if an index cannot be reached."""
-PIP_CODE = """\
-import runpy, sys
-def refuse(event, _):
-    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "os.system"):
-        raise OSError("pip may start no program here")
-sys.addaudithook(refuse)
-runpy.run_module("pip", run_name="__main__", alter_sys=True)
-"""
-"""Runs pip in a process that can start no other, so it can build no source archive. `--only-binary` alone
-does not prevent that: it does not apply to an address that a wheel requires."""
+PIP_CODE = guarded_module_code("pip")
+"""Lets pip build no source archive. `--only-binary` alone does not prevent that: it does not apply to an address that
+a wheel requires."""
 PIP_MOUNT = "/pip-client"
 """Where the sandbox mounts pip."""
 MOUNTED_PIP_CODE = f"import sys\nsys.path.insert(0, {PIP_MOUNT!r})\n{PIP_CODE}"

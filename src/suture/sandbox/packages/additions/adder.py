@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,14 +20,16 @@ class AddedSet:
     """What was fetched for an existing project.
 
     Attributes:
-        files: Path -> text of the project's files that change: its manifest, and its lock if it has one.
+        files: Path -> text of the project's files that change: its manifest and its locks.
         names: The new packages, each with its version.
         beside: Name -> version of the environment's packages that the new ones require.
+        stale_locks: Path of each lock that was not updated -> how to update it, and why that failed, as a phrase.
     """
 
     files: Mapping[str, str]
     names: tuple[str, ...]
     beside: Mapping[str, str] = field(default_factory=dict)
+    stale_locks: Mapping[str, str] = field(default_factory=dict)
 
 
 class PackageAdder(Protocol):
@@ -35,8 +37,10 @@ class PackageAdder(Protocol):
 
     folder: str
     """The folder that `fetch` leaves in the work folder to install in."""
+    updated_locks: Collection[str] = ()
+    """Locks that a project may have, and that `fetch` updates with the program that owns them."""
     other_locks: tuple[str, ...] = ()
-    """Locks that a project may have and that are not updated, because another program writes them."""
+    """Locks that a project may have and that are never updated."""
 
     def manifest_path(self, base: Files) -> str:
         """Return the path of the manifest to which packages are added."""

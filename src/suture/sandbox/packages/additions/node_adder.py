@@ -8,16 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.project.languages import Interpreter
 from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, WorkFolders, read_file_text
+from suture.sandbox.packages.additions.lock_update import NODE_LOCK_TOOLS, update_locks
 from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, PackagesRefused, WorkFolder
 from suture.sandbox.packages.npm_installer import (
     TABLES,
     Npm,
+    find_npm_access,
     installed_names,
     parse_lock,
     require_from_registry,
@@ -135,7 +138,8 @@ class NodeAdder(PackageAdder):
     """Installs all packages again: existing ones in the versions of the lock, or of `node_modules`."""
 
     folder = "node_modules"
-    other_locks = ("yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb")
+    updated_locks = NODE_LOCK_TOOLS.keys()
+    other_locks = ("bun.lock", "bun.lockb")
 
     def manifest_path(self, base: Files) -> str:
         """See `PackageAdder`."""
@@ -192,9 +196,24 @@ class NodeAdder(PackageAdder):
         )
         _write_files(install_folder, manifest, lock)
         await run_npm(["ci"], install_folder, with_addresses=with_addresses)
+        requested = {requirement.partition(" ")[2].rpartition("@")[0] for requirement in requirements}
+        new_packages = {
+            f"{name}@{entry['version']}": (str(entry["integrity"]), f"{name}@npm:{entry['version']}")
+            for path, entry in new_entries.items()
+            if (name := path.removeprefix("node_modules/")) in requested
+        }
+        updates = await update_locks(
+            NODE_LOCK_TOOLS,
+            base,
+            {MANIFEST: manifest},
+            new_packages,
+            resolve_folder,
+            partial(find_npm_access, ("npm",)),
+        )
         return AddedSet(
-            files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {})},
+            files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {}), **updates.files},
             names=installed_names(new_entries, install_folder.folder),
+            stale_locks=updates.failures,
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,10 @@ from suture.sandbox.packages.additions.adder import (
     detect_newline,
     read_file_text,
 )
-from suture.sandbox.packages.installer import FETCHED, MAX_QUOTED_CHARS, PackagesRefused
-from suture.sandbox.packages.pip_installer import Pip
+from suture.sandbox.packages.additions.lock_update import PYTHON_LOCK_TOOLS, update_locks
+from suture.sandbox.packages.client import NetworkAccess
+from suture.sandbox.packages.installer import FETCHED, MAX_QUOTED_CHARS, PackagesRefused, WorkFolder
+from suture.sandbox.packages.pip_installer import Pip, find_pip_access
 from suture.sandbox.tuning import MAX_INSTALLED_PACKAGES
 
 PYPROJECT = "pyproject.toml"
@@ -47,7 +50,8 @@ class PythonAdder(PackageAdder):
     """Installs in addition to the existing environment, whose packages keep their versions."""
 
     folder = "site"
-    other_locks = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
+    updated_locks = PYTHON_LOCK_TOOLS.keys()
+    other_locks = ("Pipfile.lock", "pylock.toml")
 
     def manifest_path(self, base: Files) -> str:
         """See `PackageAdder`."""
@@ -128,7 +132,16 @@ class PythonAdder(PackageAdder):
         files = {self.manifest_path(base): self.write_manifest(base, requirements)}
         if lock_path:
             files[lock_path] = insert_pins(read_file_text(base, lock_path), lines)
-        return AddedSet(files=files, names=tuple(line.split()[0] for line in missing_lines), beside=beside)
+        new_packages = {line.split()[0]: (line.rpartition("--hash=")[2],) for line in missing_lines}
+        updates = await update_locks(
+            PYTHON_LOCK_TOOLS, base, files, new_packages, resolve_folder, partial(_find_access, requirements)
+        )
+        return AddedSet(
+            files={**files, **updates.files},
+            names=tuple(new_packages),
+            beside=beside,
+            stale_locks=updates.failures,
+        )
 
     def is_still_valid(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
         """See `PackageAdder`."""
@@ -141,6 +154,16 @@ class PythonAdder(PackageAdder):
         if REQUIREMENTS_TXT not in base or self.manifest_path(base) == REQUIREMENTS_TXT:
             return ""
         return REQUIREMENTS_TXT if is_pinned(read_file_text(base, REQUIREMENTS_TXT)) else ""
+
+
+async def _find_access(requirements: Sequence[str], work_folder: WorkFolder) -> NetworkAccess:
+    """Return what uv, Poetry or PDM may reach: the same as pip."""
+    access = await find_pip_access(list(map(_normalised_name, requirements)), work_folder)
+    certificate = access.variables.get("PIP_CERT")
+    if not certificate:
+        return access
+    names = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
+    return replace(access, variables={**access.variables, **dict.fromkeys(names, certificate)})
 
 
 def _parse_toml(text: str) -> dict[str, Any]:

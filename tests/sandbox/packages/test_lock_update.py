@@ -1,0 +1,216 @@
+"""Locks of uv, Poetry, PDM, Yarn and pnpm, updated by the real programs from a local index."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from requirements import Require
+from sandbox.packages.local_index import (
+    Index,
+    build_source_archive,
+    build_wheel,
+    publish_npm_package,
+    publish_wheel,
+)
+from suture.core.records import Language
+from suture.project.languages import Interpreter
+from suture.sandbox import discover_interpreter, discover_programs
+from suture.sandbox.packages import AddedPackages
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+PYPROJECT = (
+    '[project]\nname = "shop"\nversion = "1.0"\nrequires-python = ">=3.11"\ndependencies = ["old>=1"]\n'
+)
+PACKAGE_JSON = '{\n  "name": "shop",\n  "dependencies": {\n    "old": "^1.0.0"\n  }\n}\n'
+LOCK_COMMANDS = {
+    "uv.lock": ["uv", "lock"],
+    "poetry.lock": ["poetry", "lock"],
+    "pdm.lock": ["pdm", "lock", "--update-reuse"],
+    "yarn.lock": ["yarn", "install"],
+    "pnpm-lock.yaml": ["pnpm", "install", "--lockfile-only"],
+}
+PYTHON_LOCKS = [
+    "uv.lock",
+    *(pytest.param(lock, marks=pytest.mark.heavy) for lock in ("poetry.lock", "pdm.lock")),
+]
+
+
+@pytest.fixture
+def project(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that requires `old`, with settings that lead every package manager to the local index."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    simple = f"{index.url}/simple/"
+    poetry_source = f'[[tool.poetry.source]]\nname = "ours"\nurl = "{simple}"\n'
+    pdm_source = f'[[tool.pdm.source]]\nname = "pypi"\nurl = "{simple}"\nverify_ssl = false\n'
+    (folder / "pyproject.toml").write_text(f"{PYPROJECT}\n{poetry_source}\n{pdm_source}")
+    (folder / "package.json").write_text(PACKAGE_JSON)
+    (folder / ".yarnrc.yml").write_text(
+        f"npmRegistryServer: {index.url}/npm\nunsafeHttpWhitelist: ['127.0.0.1']\nnpmMinimalAgeGate: 0\n"
+    )
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", simple)
+    monkeypatch.setenv("PDM_USE_VENV", "0")  # otherwise PDM makes an environment in the project
+    monkeypatch.setenv(
+        "pnpm_config_registry", f"{index.url}/npm/"
+    )  # pnpm 11 and later; pnpm 10 takes that of npm
+    monkeypatch.setenv("pnpm_config_minimum_release_age", "0")
+    for name in ("UV_CACHE_DIR", "POETRY_CACHE_DIR", "PDM_CACHE_DIR", "YARN_CACHE_FOLDER", "XDG_DATA_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "cache" / name))
+    publish_wheel(index, "old", build_wheel("old"))
+    publish_npm_package(index, "old", "")
+    return folder
+
+
+def lock_project(project: Path, lock: str, require: Require) -> dict[str, bytes]:
+    """Lock a project with the program that owns the lock, and return the project's files."""
+    program, *arguments = LOCK_COMMANDS[lock]
+    require(program, shutil.which(program) is not None, "it is not on PATH")
+    completed = subprocess.run([program, *arguments], cwd=project, check=False, capture_output=True)
+    assert completed.returncode == 0, (completed.stdout + completed.stderr).decode()
+    shutil.rmtree(project / "node_modules", ignore_errors=True)
+    return {path.name: path.read_bytes() for path in project.iterdir() if path.is_file()}
+
+
+def add_packages(base: dict[str, bytes], cache: Path, language: Language = "python") -> AddedPackages:
+    """Return the packages that a candidate adds to a project."""
+    return AddedPackages(language=language, base=base, cache=cache)
+
+
+@pytest.fixture
+def interpreter() -> Interpreter:
+    """The interpreter of the running environment."""
+    return discover_interpreter(None, {"VIRTUAL_ENV": sys.prefix})
+
+
+@pytest.mark.parametrize("lock", PYTHON_LOCKS)
+async def test_a_python_lock_gains_the_new_package(
+    lock: str, index: Index, project: Path, tmp_path: Path, interpreter: Interpreter, require: Require
+) -> None:
+    base = lock_project(project, lock, require)
+    publish_wheel(index, "old", build_wheel("old", version="1.1"), "1.1")
+    publish_wheel(index, "alpha", build_wheel("alpha", "beta"))
+    publish_wheel(index, "beta", build_wheel("beta"))
+    packages = add_packages(base, tmp_path)
+    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
+
+    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+
+    assert installed is not None
+    notes = packages.follow_up_notes(installed.files)
+    assert installed.files.keys() == {"pyproject.toml", lock}, notes
+    assert "update" not in notes[0]
+    for line in base[lock].decode().splitlines():  # the first version of `old` is still locked
+        assert " hash =" not in line or line in installed.files[lock]
+    for path, text in installed.files.items():
+        (project / path).write_text(text)
+    lock_project(project, lock, require)
+    assert (project / lock).read_text() == installed.files[lock]  # the program itself changes nothing more
+    with_lock = {**base, **{path: text.encode() for path, text in installed.files.items()}}
+    assert packages.allows_file(lock, with_lock, interpreter)
+    assert not packages.allows_file(lock, {**with_lock, lock: with_lock[lock] + b"\n"}, interpreter)
+
+
+@pytest.mark.parametrize("lock", PYTHON_LOCKS)
+async def test_no_source_archive_is_built(
+    lock: str, index: Index, project: Path, tmp_path: Path, interpreter: Interpreter, require: Require
+) -> None:
+    base = lock_project(project, lock, require)
+    publish_wheel(index, "evil", build_wheel("evil", version="0.9"), "0.9")
+    marker = project / "built"
+    index.pages["/simple/evil/"] += b'<a href="/files/evil-1.0.tar.gz">evil-1.0.tar.gz</a>'
+    index.pages["/files/evil-1.0.tar.gz"] = build_source_archive(marker)
+    # Without the sandbox, where a build could leave the marker.
+    packages = replace(add_packages(base, tmp_path), sandboxed=False)
+    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "evil"')
+
+    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+
+    assert installed is not None
+    assert installed.names == ("evil==0.9",)
+    assert not marker.exists()
+    if lock not in installed.files:
+        assert (
+            f"update {lock} with `{' '.join(LOCK_COMMANDS[lock])}`"
+            in packages.follow_up_notes(installed.files)[0]
+        )
+
+
+async def test_a_lock_stays_if_another_package_would_change(
+    index: Index, project: Path, tmp_path: Path, interpreter: Interpreter, require: Require
+) -> None:
+    base = lock_project(project, "uv.lock", require)
+    publish_wheel(index, "old", build_wheel("old", version="2.0"), "2.0")
+    publish_wheel(index, "alpha", build_wheel("alpha", "old>=2"))
+    packages = add_packages(base, tmp_path)
+    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
+
+    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+
+    assert installed is not None
+    assert "uv.lock" not in installed.files
+    note = packages.follow_up_notes(installed.files)[0]
+    assert "update uv.lock with `uv lock` (other packages than the new ones would change)" in note
+    # The reason is stored with the set.
+    cached_packages = add_packages(base, tmp_path)
+    await cached_packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+    assert cached_packages.follow_up_notes(installed.files) == (note,)
+
+
+async def test_a_missing_program_is_named(
+    index: Index,
+    project: Path,
+    tmp_path: Path,
+    interpreter: Interpreter,
+    require: Require,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    base = lock_project(project, "uv.lock", require)
+    publish_wheel(index, "alpha", build_wheel("alpha"))
+    packages = add_packages(base, tmp_path)
+    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+
+    assert installed is not None
+    assert installed.names == ("alpha==1.0",)
+    note = packages.follow_up_notes(installed.files)[0]
+    assert "update uv.lock with `uv lock`" in note
+    assert "not on PATH" in note
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("sandboxed", [True, False])
+@pytest.mark.parametrize("lock", ["yarn.lock", "pnpm-lock.yaml"])
+async def test_a_node_lock_gains_the_new_package_without_its_scripts(
+    lock: str, sandboxed: bool, index: Index, project: Path, tmp_path: Path, require: Require
+) -> None:
+    require("npm", shutil.which("npm") is not None, "it is not on PATH")
+    base = lock_project(project, lock, require)
+    marker = tmp_path / "started"  # a script could leave it only without the sandbox
+    publish_npm_package(index, "old", "", "1.1.0")
+    publish_npm_package(index, "alpha", "", postinstall=f"touch {marker}", beta="^1.0.0")
+    publish_npm_package(index, "beta", "")
+    # Yarn 2 and later open a tunnel to the index although it speaks plain HTTP, so its host is allowed by name.
+    hosts = (index.url.removeprefix("http://"),)
+    packages = replace(add_packages(base, tmp_path, "javascript"), sandboxed=sandboxed, hosts=hosts)
+    manifest = PACKAGE_JSON.replace('"old"', '"alpha": "^1.0.0",\n    "old"')
+    interpreter = discover_programs(None, os.environ, "javascript")
+
+    installed = await packages.install_for({**base, "package.json": manifest.encode()}, interpreter)
+
+    assert installed is not None
+    notes = packages.follow_up_notes(installed.files)
+    assert installed.files.keys() == {"package.json", lock}, notes
+    assert "update" not in notes[0]
+    assert "beta@" in installed.files[lock]
+    assert "1.1.0" not in installed.files[lock]
+    assert not marker.exists()
