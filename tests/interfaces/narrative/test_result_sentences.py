@@ -132,7 +132,7 @@ def test_a_search_that_only_just_failed_shows_its_near_miss_and_calls_it_no_repa
     )
     search = kinds.SearchFinished(candidates_tried=9, ending="all_tried", near_misses=(near_miss,))
 
-    tried, line = narrate(search)
+    *_, tried, line = narrate(kinds.RunStarted(kind="heal", model="local:small"), search)
 
     assert "all 9 edits" in tried
     assert "not a repair" in line

@@ -134,7 +134,6 @@ class ProgressNarrator:
             case payload if isinstance(payload, RENDERED_AS_IN_SHOW):
                 yield render_event(event) or ""
 
-    def _new_check_lines(self, checked: kinds.CandidateChecked) -> Iterator[str]:
     def _search_event_lines(
         self, search: kinds.SearchStarted | kinds.SearchFinished, *, is_copied: bool
     ) -> Iterator[str]:
@@ -149,7 +148,11 @@ class ProgressNarrator:
         else:
             suggests_no_model = self._uses_model and self._suggests_commands
             yield from _search_lines(search, suggests_no_model=suggests_no_model)
+            if self._uses_model:  # without a model the run ends with it
+                for near_miss in search.near_misses[:1]:
+                    yield from near_miss_lines(near_miss, with_diff=False)
 
+    def _new_check_lines(self, checked: kinds.CandidateChecked) -> Iterator[str]:
         """Yield how a candidate was judged, unless its last judgement was the same.
 
         It is judged again when a person has confirmed results, or before it is delivered.
@@ -284,8 +287,6 @@ def _search_lines(search: kinds.SearchFinished, *, suggests_no_model: bool) -> I
         is_cut = suggests_no_model and search.ending == "time_over"
         tried = f"Tried {count_tried_edits(search)} in {search.seconds:.1f} s"
         yield f"{tried}, none makes all tests pass{ending}.{longer if is_cut else ''}"
-        for near_miss in search.near_misses[:1]:
-            yield from near_miss_lines(near_miss, with_diff=False)
     if caveats := trial_caveats(search.agreement):
         # The text is made to be appended to a sentence, so it starts with a semicolon.
         yield f"Note: {caveats.removeprefix('; ')}"

@@ -88,6 +88,6 @@ def near_miss_lines(near_miss: kinds.NearMiss, *, with_diff: bool = True) -> Ite
     """Yield an edit that makes the failing tests pass and breaks another test; its diff is indented."""
     broken = near_miss.broken_test or "another test"
     end = ":" if with_diff else f": {near_miss.path}, {near_miss.label}."
-    yield f"Near miss, not a repair: with this edit the failing tests pass, but {broken} breaks{end}"
+    yield f"Near miss, not a repair: with this edit the failing tests pass, but {broken} fails{end}"
     if with_diff:
         yield from (f"  {line}" for line in near_miss.diff.splitlines())
