@@ -50,7 +50,6 @@ format: $(STAMP)  ## Format the code and fix what can be fixed
 COMPILE := $(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet
 
 lock: $(STAMP)  ## Regenerate constraints/ from pyproject.toml
-	$(BIN)/python -m pip install --quiet uv
 	$(COMPILE) pyproject.toml --extra local --extra anthropic --extra ollama --extra google --extra bedrock --extra docker --extra e2b --extra quality --extra otel --extra postgres --extra serve --extra mcp --extra watch --extra ui --extra editor --extra notebook --group dev --output-file constraints/dev.txt
 	$(COMPILE) pyproject.toml --extra hub --extra mlflow --extra ray --group heavy --constraint constraints/dev.txt --output-file constraints/heavy.txt
 	$(COMPILE) pyproject.toml --group build --constraint constraints/dev.txt --output-file constraints/action.txt
