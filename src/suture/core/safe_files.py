@@ -18,6 +18,12 @@ from suture.errors import StorageError, UsageError, describe_fault
 
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.ENODEV, errno.ENAMETOOLONG)
 """Errors of `open` for a path at which there is nothing, or a link, a socket or a device without a driver."""
+# Windows lacks these flags, and files that would need them.
+O_CLOEXEC: int = getattr(os, "O_CLOEXEC", 0)
+O_NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+# O_NONBLOCK: opening a pipe must not wait for its other end.
+READ_FLAGS: int = os.O_RDONLY | O_CLOEXEC | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+"""How a file that a stranger may have prepared is opened for reading."""
 PRIVATE_FILE_MODE = 0o600
 """Mode of a file that only its owner may read."""
 LONG_KEY = re.compile(
@@ -57,9 +63,7 @@ def open_regular_file(path: Path, *, follow: bool = False) -> BinaryIO | None:
         OSError: The file exists and cannot be read.
     """
     try:
-        # O_NONBLOCK: opening a pipe must not wait for its other end.
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY | (0 if follow else os.O_NOFOLLOW)
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, READ_FLAGS if follow else READ_FLAGS | O_NOFOLLOW)
     except OSError as fault:
         if fault.errno in NO_FILE:
             return None
@@ -202,7 +206,7 @@ def _write_beside(target: Path, content: bytes, mode: int) -> Path:
     partial = target.with_name(f".partial-{secrets.token_hex(8)}")
     try:
         if not _write_unnamed(partial, content, mode):
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | O_CLOEXEC
             with os.fdopen(os.open(partial, flags, PRIVATE_FILE_MODE), "wb") as file:
                 _write_to_disk(file, content, mode)
     except BaseException:
@@ -214,7 +218,7 @@ def _write_beside(target: Path, content: bytes, mode: int) -> Path:
 def _write_unnamed(path: Path, content: bytes, mode: int) -> bool:
     """Write a file and name it when it is complete; return whether the system and the file system can do this."""
     try:
-        flags = getattr(os, "O_TMPFILE", 0) | os.O_WRONLY | os.O_CLOEXEC
+        flags = getattr(os, "O_TMPFILE", 0) | os.O_WRONLY | O_CLOEXEC
         descriptor = os.open(path.parent, flags, PRIVATE_FILE_MODE)
     except OSError:  # NFS has no files without a name; any other cause fails again for a file with a name
         return False
@@ -232,7 +236,8 @@ def _write_unnamed(path: Path, content: bytes, mode: int) -> bool:
 
 def _write_to_disk(file: BinaryIO, content: bytes, mode: int) -> None:
     file.write(content)
-    os.fchmod(file.fileno(), mode)
+    if hasattr(os, "fchmod"):  # not on Windows
+        os.fchmod(file.fileno(), mode)
     file.flush()
     os.fsync(file.fileno())
 
