@@ -10,7 +10,7 @@ const SEVERITY = { reject: ["bad", "Rejects"], remark: ["warn", "Remark"], note:
 
 // With a run in the address, its change is filled in: as a patch, or as the working tree if it is applied there.
 export async function judgePage({ view, signal, caller, parts: [judgement], query }) {
-  const heading = [el("h1", {}, "Judge a change"), el("p", { class: "hint" }, "Suture runs the tests with and without the change, and looks for signs that it games them. No model is used.")];
+  const heading = [el("h1", {}, "Judge a change"), el("p", { class: "hint" }, "Suture runs the tests with and without the change, and looks for signs that it games them. No model is used. ", el("a", { href: "#/?kind=judged" }, "Earlier judgements"))];
   const result = el("div", { "aria-live": "polite" });
   if (judgement) fill(result, verdictView(await get(`/v1/judgements/${judgement}`, signal)));
   if (caller.role === "viewer") return fill(view, heading, judgement ? result : note("Judging requires the role runner."));
