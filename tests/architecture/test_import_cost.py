@@ -91,6 +91,15 @@ def test_an_entry_point_loads_no_graph_and_no_client_before_a_run(module: str) -
     }
 
 
+def test_the_evaluation_package_loads_no_interface_and_no_optional_package() -> None:
+    code = """
+import sys
+import suture.bench, suture.bench.folder_tasks
+assert not [name for name in sys.modules if name.startswith("suture.interfaces")]
+"""
+    assert loaded_packages(code) & HEAVY <= {"pydantic"}
+
+
 def test_settings_load_only_pydantic() -> None:
     assert loaded_packages("import suture.core.settings") & HEAVY == {"pydantic"}
 
