@@ -113,6 +113,7 @@ def test_a_dockerfile_lays_out_files(lines: str, files: dict[str, bytes]) -> Non
         "WORKDIR /app\nCOPY a.py /etc/a.py",
         "WORKDIR /app\nCOPY --from=build a.py .",
         "WORKDIR /app\nCOPY missing.py .",
+        "WORKDIR /app\nCOPY *.csv .",
         "COPY a.py .",
     ],
 )

@@ -328,7 +328,11 @@ def _copy_files(rest: str, context: Mapping[str, bytes], folder: str) -> dict[st
             for path, content in context.items()
             if name == "." or path.startswith(f"{name}/")
         }
-        single = {path: content for path, content in context.items() if fnmatchcase(path, name)}
+        single = {
+            path: content
+            for path, content in context.items()
+            if fnmatchcase(path, name) and path.count("/") == name.count("/")  # a star matches no slash
+        }
         into_folder = (
             len(sources) > 1 or target.endswith("/") or named_target in (".", "..") or len(single) > 1
         )
