@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -169,6 +172,47 @@ async def test_a_python_feature_adds_a_package(
     await require_verified(settings, sandbox, result)
     undo(result.run_id, settings=settings)
     assert read_files(shop) == before
+
+
+@pytest.mark.timeout(400)
+async def test_the_lock_of_uv_is_delivered_with_the_feature(
+    index: Index,
+    settings: Settings,
+    sandbox: BubblewrapSandbox,
+    tmp_path: Path,
+    require: Require,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"{index.url}/simple/")
+    require("uv", shutil.which("uv") is not None, "it is not on PATH")
+    publish_shouting(index)
+    pyproject = '[project]\nname = "shop"\nversion = "1"\nrequires-python = ">=3.11"\ndependencies = []\n'
+    before = {"pyproject.toml": pyproject, "cart.py": CART, "tests/test_cart.py": OLD_TEST}
+    shop = write_files(tmp_path / "shop", before)
+    subprocess.run(["uv", "lock", "--quiet"], cwd=shop, check=True)
+    old_lock = (shop / "uv.lock").read_text()
+    test = write_files(tmp_path, {"test_sign.py": NEW_TEST}) / "test_sign.py"
+    correct_reply = reply(("cart.py", "python", CART_WITH_SIGN), ("requirements.txt", "text", "shouting>=1"))
+    result, _ = await write_project(
+        TASK,
+        [correct_reply],
+        settings,
+        sandbox,
+        existing=shop,
+        test=test,
+        apply=True,
+        on_review=lambda _: ReviewAnswer(choice="approve"),
+    )
+
+    assert result.outcome == "healed", result.reason
+    assert not any("update uv.lock" in warning for warning in result.warnings), result.warnings
+    assert 'name = "shouting"\nversion = "1.0"' in (shop / "uv.lock").read_text()
+    subprocess.run(["uv", "lock", "--check", "--quiet"], cwd=shop, check=True)
+
+    await require_verified(settings, sandbox, result)
+    undo(result.run_id, settings=settings)
+    assert (shop / "uv.lock").read_text() == old_lock
 
 
 @pytest.mark.timeout(400)

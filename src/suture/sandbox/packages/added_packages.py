@@ -137,9 +137,9 @@ class AddedPackages(PackageSets):
         manifest_path = self._adder.manifest_path(self.base)
         if manifest_path not in files:
             return ()
-        stale_locks = dict.fromkeys((lock for lock in self._adder.other_locks if lock in self.base), "")
-        stale_locks |= self._stale_locks
-        locks = ", ".join(f"{lock} {how}".strip() for lock, how in stale_locks.items())
+        known_locks = (*self._adder.updated_locks, *self._adder.other_locks)
+        stale_locks = [lock for lock in known_locks if lock in self.base and lock not in files]
+        locks = ", ".join(f"{lock} {self._stale_locks.get(lock, '')}".strip() for lock in stale_locks)
         update = f", and update {locks}" if locks else ""
         return (
             f"{manifest_path} requires packages that the project's environment lacks: install them{update}",

@@ -86,8 +86,10 @@ PYTHON_LOCK_TOOLS: Mapping[str, LockTool] = {
         command="poetry lock",
         argv=("lock", "--no-interaction", "--no-ansi"),
         settings=("poetry.toml",),
-        user_settings=(".config/pypoetry/config.toml", ".config/pypoetry/auth.toml"),
-        user_variables=r"POETRY_(?:HTTP_BASIC|PYPI_TOKEN|CERTIFICATES)_\w+",
+        user_settings=(
+            ".config/pypoetry/config.toml",
+        ),  # `auth.toml` beside it may hold a login for publishing
+        user_variables=r"POETRY_(?:HTTP_BASIC|CERTIFICATES)_\w+",
         variables={
             "POETRY_CACHE_DIR": CACHE,
             "POETRY_VIRTUALENVS_CREATE": "false",
@@ -98,7 +100,6 @@ PYTHON_LOCK_TOOLS: Mapping[str, LockTool] = {
         command="pdm lock --update-reuse",
         argv=("lock", "--update-reuse", "--skip=:all"),  # `--skip` leaves out the project's own hooks
         settings=("pdm.toml",),
-        user_settings=(".config/pdm/config.toml",),
         user_variables=r"PDM_PYPI_\w+",
         variables={
             "PDM_CACHE_DIR": CACHE,
@@ -113,7 +114,6 @@ NODE_LOCK_TOOLS: Mapping[str, LockTool] = {
         command="yarn install",
         argv=("install", "--mode=update-lockfile"),
         settings=(".yarnrc.yml",),
-        user_settings=(".yarnrc.yml",),
         variables={
             "YARN_CACHE_FOLDER": CACHE,
             "YARN_ENABLE_SCRIPTS": "false",
