@@ -46,6 +46,22 @@ async def test_a_slow_download_ends_only_after_silence(monkeypatch: pytest.Monke
     server_streams[1].close()
 
 
+async def test_a_connection_that_is_open_at_the_end_is_closed_without_a_traceback() -> None:
+    reports: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, report: reports.append(report))
+    proxy = IndexProxy((), lambda _: "")
+    async with await asyncio.start_server(proxy._handle_connection, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        while not proxy._connections:
+            await asyncio.sleep(0.01)
+        for task in proxy._connections:
+            task.cancel()
+
+        assert await reader.read() == b""
+        assert reports == []
+        writer.close()
+
+
 @pytest.mark.parametrize("proxy", ["socks5h://127.0.0.1:1", "https://me:secret@127.0.0.1:1"])
 async def test_an_unusable_proxy_is_reported_first(tmp_path: Path, proxy: str) -> None:
     client = Client(name="python", argv=("false",), host_argv=(), unreachable=UNREACHABLE)
