@@ -36,9 +36,9 @@ from suture.core.ledger.kinds import (
     SandboxSubstituted,
     SearchFinished,
     TaskPrepared,
-)
     TreeApplied,
     TreeUndone,
+)
 from suture.core.records import CheckOutcome, Verdict, render_reason
 from suture.errors import StorageError
 from suture.storage.database.search_words import index_text
@@ -50,9 +50,9 @@ EXCEPTION = re.compile(
 """The name of an exception class at the start of a message, perhaps with its module."""
 ErrorKind = Literal["wrong_answer", "timeout", "not_collected", "error", "unknown"]
 """Kinds of failures without an exception. `unknown` stands for a verdict that cannot be read."""
-STATUS_KINDS: Mapping[str, ErrorKind] = {
 DeliveryState = Literal["", "applied", "committed", "undone"]
 """What has become of a run's change in the user's project; empty if it was never written there."""
+STATUS_KINDS: Mapping[str, ErrorKind] = {
     "timeout": "timeout",
     "missing": "not_collected",
     "error": "error",
@@ -198,9 +198,9 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
         "sandbox": substitution.used if substitution else started.sandbox if started else "",
         "project": project,
         "outcome": outcome,
+        "delivery": _last_delivery(events),
         "reason": reason,
         "evidence": last_check.evidence if last_check else "",
-        "delivery": _last_delivery(events),
         "confidence": end.confidence if end else 0.0,
         "failing": failing,
         "failing_test": failing_test,
@@ -221,8 +221,6 @@ def _task_row(run: RunFolder, contents: LedgerContents, iterations: Sequence[Row
     }
 
 
-def count_initial_failures(run: RunFolder, events: Sequence[Event]) -> tuple[int, str]:
-    """Return how many tests failed in the first run of all, and the id of the first one; 0 and "" if none did."""
 def _last_delivery(events: Sequence[Event]) -> DeliveryState:
     """Return what has become of a run's change in the user's project."""
     delivery: DeliveryState = ""
@@ -237,6 +235,8 @@ def _last_delivery(events: Sequence[Event]) -> DeliveryState:
     return delivery
 
 
+def count_initial_failures(run: RunFolder, events: Sequence[Event]) -> tuple[int, str]:
+    """Return how many tests failed in the first run of all, and the id of the first one; 0 and "" if none did."""
     checked = first_payload(events, CandidateChecked)
     if checked is None or not checked.failed:
         return 0, ""
