@@ -29,10 +29,9 @@ from suture.sandbox.packages.client import (
     Client,
     NetworkAccess,
     guarded_module_code,
-    missing_client,
     run_client,
 )
-from suture.sandbox.packages.installer import PackagesRefused, WorkFolder
+from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, PackagesRefused, WorkFolder
 from suture.sandbox.packages.npm_installer import node_client
 from suture.sandbox.tuning import MAX_CLIENT_SETTINGS_BYTES
 
@@ -56,7 +55,6 @@ class LockTool:
     Attributes:
         command: What a person enters to update the lock. The first word is the program.
         argv: Its arguments in the sandbox.
-        pin_option: The option, if any, that makes it choose exact versions of new packages.
         settings: Files in a project that hold settings of the program.
         user_settings: The same in the user's home folder.
         user_variables: Matches the names of environment variables with the user's indexes and logins.
@@ -65,7 +63,6 @@ class LockTool:
 
     command: str
     argv: tuple[str, ...]
-    pin_option: str = ""
     settings: tuple[str, ...] = ()
     user_settings: tuple[str, ...] = ()
     user_variables: str = "(?!)"
@@ -76,7 +73,6 @@ PYTHON_LOCK_TOOLS: Mapping[str, LockTool] = {
     "uv.lock": LockTool(
         command="uv lock",
         argv=("lock", "--no-build", "--no-python-downloads", "--no-progress"),
-        pin_option="--upgrade-package",
         settings=("uv.toml",),
         user_settings=(".config/uv/uv.toml",),
         user_variables=r"UV_\w*(?:INDEX|FIND_LINKS|INSECURE_HOST|PRERELEASE|EXCLUDE_NEWER)\w*",
@@ -174,13 +170,12 @@ async def update_locks(
     for path in sorted(tools.keys() & base.keys()):
         tool_folder = replace(work_folder, folder=work_folder.folder / f"{path}.new")
         try:
-            lock = await _run_tool(tools[path], path, base, manifest, new_packages, tool_folder, find_access)
+            lock = await _run_tool(tools[path], path, base, manifest, tool_folder, find_access)
             _require_kept(read_file_text(base, path), lock, new_packages)
             files[path] = lock
-        except PackagesRefused as fault:
-            failures[path] = f"with `{tools[path].command}` ({fault.reason})"
-        except PrerequisiteError as fault:
-            failures[path] = f"with `{tools[path].command}` ({fault.message})"
+        except (PackagesRefused, PrerequisiteError) as fault:
+            reason = fault.reason if isinstance(fault, PackagesRefused) else fault.message
+            failures[path] = f"with `{tools[path].command}` ({reason[:MAX_QUOTED_CHARS]})"
     return LockUpdates(files=files, failures=failures)
 
 
@@ -189,7 +184,6 @@ async def _run_tool(
     path: str,
     base: Files,
     manifest: Mapping[str, str],
-    new_packages: Collection[str],
     work_folder: WorkFolder,
     find_access: Callable[[WorkFolder], Awaitable[NetworkAccess]],
 ) -> str:
@@ -211,8 +205,7 @@ async def _run_tool(
         write_file_atomically(work_folder.folder / name, base[name])
     for name, text in manifest.items():
         write_file_atomically(work_folder.folder / name, text.encode())
-    pins = [f"{tool.pin_option}={package}" for package in new_packages if tool.pin_option]
-    await run_client(client, [*tool.argv, *pins], work_folder, access)
+    await run_client(client, tool.argv, work_folder, access)
     return work_folder.read_text(path)
 
 
@@ -238,12 +231,12 @@ def _find_client(tool: LockTool) -> Client:
     """Return the program on the user's PATH.
 
     Raises:
-        PrerequisiteError: It is not there, or is not installed in an environment of its own.
+        PackagesRefused: It is not there, or is a Python script without an environment of its own.
     """
     name = tool.command.split()[0]
     path = shutil.which(name)
     if path is None:
-        raise missing_client(name, "it is not on PATH")
+        raise PackagesRefused(f"{name} is not on PATH")
     program = Path(path).resolve()
     if program.suffix in (".js", ".cjs", ".mjs"):
         return replace(node_client(name, program), variables=tool.variables)
@@ -263,7 +256,7 @@ def _find_client(tool: LockTool) -> Client:
         return client
     environment = program.parent.parent
     if not (environment / "pyvenv.cfg").is_file():
-        raise missing_client(name, "the one on PATH has no environment of its own")
+        raise PackagesRefused(f"the {name} on PATH has no environment of its own")
     python = discover_interpreter(None, {"VIRTUAL_ENV": str(environment)})
     # Poetry and PDM start the interpreters on PATH to ask what they are.
     argv = (python.executable, "-I", "-B", "-c", guarded_module_code(name, may_start=True))

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.project.languages import Interpreter
 from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, WorkFolders, read_file_text
 from suture.sandbox.packages.additions.lock_update import NODE_LOCK_TOOLS, update_locks
+from suture.sandbox.packages.client import NetworkAccess, parse_origins
 from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, PackagesRefused, WorkFolder
 from suture.sandbox.packages.npm_installer import (
     TABLES,
@@ -127,6 +127,8 @@ def _parse_members(text: str, offset: int) -> Iterator[Member]:
         offset = _skip_whitespace(text, offset + 1)
 
 
+DEFAULT_REGISTRIES = ("registry.npmjs.org", "registry.yarnpkg.com")
+"""npm's default registry, and its name in Yarn."""
 MANIFEST, LOCK = "package.json", "package-lock.json"
 ALL_TABLES = (*TABLES, "optionalDependencies", "peerDependencies")
 """The tables in which a project may already request a package."""
@@ -208,13 +210,20 @@ class NodeAdder(PackageAdder):
             {MANIFEST: manifest},
             new_packages,
             resolve_folder,
-            partial(find_npm_access, ("npm",)),
+            _find_access,
         )
         return AddedSet(
             files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {}), **updates.files},
             names=installed_names(new_entries, install_folder.folder),
             stale_locks=updates.failures,
         )
+
+
+async def _find_access(work_folder: WorkFolder) -> NetworkAccess:
+    """Return what Yarn or pnpm may reach: the same as npm, and Yarn's own name for npm's default registry."""
+    access = await find_npm_access(("npm",), work_folder)
+    default, other_name = (parse_origins([f"https://{host}"], ()) for host in DEFAULT_REGISTRIES)
+    return replace(access, origins=access.origins | other_name) if default <= access.origins else access
 
 
 def _parse_object(text: str) -> dict[str, Any]:
