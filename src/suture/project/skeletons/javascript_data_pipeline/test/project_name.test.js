@@ -32,6 +32,7 @@ function change(cell/*: unknown */) {
 test("the sample has a result", async () => {
   const result = await processCopy(readRows(SAMPLE));
   assert.ok(result && Object.keys(result).length > 0, "The result for the sample data is empty.");
+  assert.strictEqual(typeof result, "object", "`processRows` returns a string. Return an object or an array of objects; the caller writes it.");
 });
 
 test("the result depends on the data", async () => {

@@ -19,6 +19,8 @@ def process(rows):
     """Process a copy of the rows, and say which error stops the pipeline."""
     try:
         return pipeline.process(copy.deepcopy(rows))
+    except OSError as fault:
+        pytest.fail(f"`process` opens a file ({fault}). `rows` holds the table already: use it, and open no file.")
     except Exception as fault:
         first = json.dumps(rows[:1])
         pytest.fail(f"process({first} ...) crashes with {type(fault).__name__}: {fault}")
@@ -32,8 +34,11 @@ def change(cell):
 
 
 def test_the_sample_has_a_result():
-    if not process(read_rows(str(SAMPLE))):
+    result = process(read_rows(str(SAMPLE)))
+    if not result:
         pytest.fail("The result for the sample data is empty.")
+    if isinstance(result, str):
+        pytest.fail("`process` returns a string. Return a dict or a list of dicts; the caller writes it.")
 
 
 def test_the_result_depends_on_the_data():
