@@ -72,7 +72,11 @@ def project(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 def lock_project(project: Path, lock: str, require: Require) -> dict[str, bytes]:
     """Lock a project with the program that owns the lock, and return the project's files."""
     program, *arguments = LOCK_COMMANDS[lock]
-    require(program, shutil.which(program) is not None, "it is not on PATH")
+    is_on_path = shutil.which(program) is not None
+    if program == "uv":
+        require("uv", is_on_path, "it is not on PATH")
+    else:
+        require("lock-programs", is_on_path, f"{program} is not on PATH")
     completed = subprocess.run([program, *arguments], cwd=project, check=False, capture_output=True)
     assert completed.returncode == 0, (completed.stdout + completed.stderr).decode()
     shutil.rmtree(project / "node_modules", ignore_errors=True)
