@@ -126,7 +126,7 @@ async def test_an_unusable_reply_is_a_spent_attempt(
         ("double_test.py", "import unittest\n", "its tests cannot run here"),
     ],
 )
-async def test_an_exercise_without_telling_tests_is_not_measured(
+async def test_an_exercise_without_distinguishing_tests_is_not_measured(
     tmp_path: Path,
     exercise: Path,
     path: str,

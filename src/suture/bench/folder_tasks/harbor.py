@@ -109,7 +109,7 @@ class HarborTask:
         language = _find_language(container.files)
         if LANGUAGES[language].new_project is None:
             raise UnusableTask(f"not supported: its code is {LANGUAGES[language].label}")
-        await self._require_telling_tests(container, tools)
+        await self._require_distinguishing_tests(container, tools)
         budget = tools.settings.budget
         seconds = min(budget.seconds, self._timeout_s("agent"))
         settings = make_run_settings(
@@ -149,7 +149,7 @@ class HarborTask:
         }
         return replace(container, files=localised)
 
-    async def _require_telling_tests(self, container: ContainerFiles, tools: AttemptTools) -> None:
+    async def _require_distinguishing_tests(self, container: ContainerFiles, tools: AttemptTools) -> None:
         """Check that the tests fail on the untouched environment, and pass after the solution if there is one."""
         untouched, reason = await self._grade(container.files, RUN_TESTS, container, tools)
         if untouched is None:

@@ -94,7 +94,7 @@ class PolyglotTask:
     async def measure(self, tools: AttemptTools) -> tuple[AttemptRow, ...]:
         """Attempt the exercise, and once more if the tests fail; see `FolderTask.measure`."""
         suite = await self._prepare_suite(tools)
-        await self._require_telling_tests(suite)
+        await self._require_distinguishing_tests(suite)
         code = {path: decode_text(content) for path, content in self.stubs.items()}
         attempts: list[AttemptRow] = []
         for number in range(self.max_attempts):
@@ -165,7 +165,7 @@ class PolyglotTask:
         except (PrerequisiteError, UsageError) as fault:
             raise UnusableTask(f"its tests cannot run here: {fault}") from fault
 
-    async def _require_telling_tests(self, suite: Suite) -> None:
+    async def _require_distinguishing_tests(self, suite: Suite) -> None:
         """Check that the tests fail on the stubs, and pass on the exercise's own solution if it has one."""
         untouched = await check_candidate(Candidate(files={}, origin="user"), suite)
         if untouched.all_passed:
