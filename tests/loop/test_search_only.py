@@ -23,6 +23,7 @@ from suture.core.settings import (
     SandboxSettings,
     Settings,
 )
+from suture.core.settings.setting_changes import override_settings
 from suture.errors import PrerequisiteError
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.judge.triage.suspect_tests import endless_loops
@@ -89,16 +90,29 @@ async def test_a_fork_does_not_repeat_a_search_that_found_nothing(
     lines = [line for event in events for line in narrator.lines_for(event)]
     assert any("found no repair and is not repeated" in line for line in lines)
 
+    # The steps of a fork begin with the one that it started from: it has no step before the search.
+    again = await fork_from_iteration(
+        forked.run_id,
+        changes={"repair.seed": 2},
+        settings=make_settings(tmp_path),
+        model=repaired,
+        sandbox=sandbox,
+    )
+    assert again.outcome == "healed", again.reason
+
 
 @pytest.mark.parametrize(
     ("changes", "ending", "step"),
     [
         ({}, "all_tried", 1),
-        ({"model.name": "openai:large"}, "time_over", 1),
-        ({"budget.seconds": 900}, "all_tried", 1),
-        ({"budget.seconds": 900}, "time_over", 0),
-        ({"model.name": NO_MODEL}, "time_over", 0),
+        ({}, "time_over", 1),
+        ({}, "workers_lost", 0),  # The user may have repaired the machine.
+        ({}, "no_failing_test", 0),
+        ({"budget.seconds": 1800}, "all_tried", 1),
+        ({"budget.seconds": 1800}, "time_over", 0),
+        ({"budget.seconds": 300}, "time_over", 1),
         ({"repair.seed": 2}, "all_tried", 0),
+        ({"repair.seed": 0}, "all_tried", 1),  # as before
     ],
 )
 def test_a_fork_repeats_a_search_only_if_a_setting_may_change_what_it_finds(
@@ -113,7 +127,11 @@ def test_a_fork_repeats_a_search_only_if_a_setting_may_change_what_it_finds(
         Event(seq=seq, time_s=0.0, kind=payload.event_kind, data=encode_payload(payload))
         for seq, payload in enumerate(payloads)
     ]
-    assert find_step_after_search(events, changes) == step
+    recorded = Settings()
+    changed = override_settings(recorded, changes)
+    assert find_step_after_search(events, recorded, changed) == step
+    if ending == "time_over":
+        assert find_step_after_search(events, recorded, changed, drops_model=True) == 0
 
 
 async def test_a_run_that_needs_a_model_is_refused_without_one(tmp_path: Path) -> None:

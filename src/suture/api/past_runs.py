@@ -16,6 +16,7 @@ from suture.core.ledger.kinds import MovesDecided, RunFinished, SearchEnding, Se
 from suture.core.ledger.reading import Listener
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
+from suture.core.settings.rendering import get_setting, setting_fields
 from suture.core.settings.setting_changes import override_settings
 from suture.errors import UsageError
 from suture.loop import RecordedRun, Replay, read_recorded_run
@@ -39,8 +40,14 @@ if TYPE_CHECKING:
 
 SEARCH_SETTINGS = ("repair.", "sandbox.", "project.")
 """Beginnings of the keys of settings on which the result of a search depends."""
-ENDINGS_BY_TIME: tuple[SearchEnding, ...] = ("time_over", "targets_not_reached", "workers_lost")
-"""Endings of a search that might have found more in more time."""
+FINAL_ENDINGS: tuple[SearchEnding, ...] = (
+    "all_tried",
+    "likely_changes_tried",
+    "candidate_limit",
+    "no_parsable_text",
+    "parsable_texts_tried",
+)
+"""Endings of a search that would end the same way again. Others may depend on the machine, such as `workers_lost`."""
 NO_CHANGES: Mapping[str, object] = MappingProxyType({})
 
 
@@ -169,8 +176,8 @@ async def fork_from_iteration(
     Args:
         run: `last`, an id, the unique start or end of one, or a run folder.
         iteration: The number of decisions that the run had carried out; 0 is before the first. By default, the new
-            run starts after a search for small edits that found no repair, unless `changes` could change what the
-            search finds, and otherwise before the first decision.
+            run starts after a search for small edits that found no repair and would find none again, and otherwise
+            at the first step that the run has.
         changes: Settings by their dotted key, such as `{"loop.recipe": "greedy"}`.
         hint: A hint that the model gets from now on.
         candidate: Code to judge before anything else: the text of the task's module, or path -> text.
@@ -187,10 +194,20 @@ async def fork_from_iteration(
         SutureError: As `solve` and `heal`.
     """
     recorded = load_recorded_run(run, settings)
-    origin = await _load_chosen_state(recorded, iteration, changes)
-    origin = replace(origin, hint=hint.strip(), files=_candidate_files(candidate, recorded))
     changed_settings = override_settings(recorded.settings, changes)
     recorded_model = None if "model.name" in changes else recorded.model
+    if iteration is None:
+        new_model = model or recorded_model or changed_settings.model.name
+        step = find_step_after_search(
+            recorded.events,
+            recorded.settings,
+            changed_settings,
+            drops_model=new_model == NO_MODEL != recorded.model,
+        )
+        origin = await load_fork_state(recorded, step, or_nearest=True)
+    else:
+        origin = await load_fork_state(recorded, iteration)
+    origin = replace(origin, hint=hint.strip(), files=_candidate_files(candidate, recorded))
     async with open_run_models(changed_settings, model or recorded_model, live=True) as models:
         spec = replace(
             recorded.spec(models, sandbox),
@@ -206,44 +223,42 @@ async def fork_from_iteration(
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
 
 
-async def _load_chosen_state(
-    recorded: RecordedRun, iteration: int | None, changes: Mapping[str, object]
-) -> ForkOrigin:
-    """Return where a fork starts: at a step that was asked for, or after a search that need not be repeated."""
-    if iteration is not None:
-        return await load_fork_state(recorded, iteration)
-    step = find_step_after_search(recorded.events, changes)
-    try:
-        return await load_fork_state(recorded, step)
-    except UsageError:  # The run ended before it had stored the state after its search.
-        if not step:
-            raise
-        return await load_fork_state(recorded, 0)
-
-
-def find_step_after_search(events: Sequence[Event], changes: Mapping[str, object]) -> int:
+def find_step_after_search(
+    events: Sequence[Event], recorded: Settings, changed: Settings, *, drops_model: bool = False
+) -> int:
     """Return the step after a search that found no repair and would find none again; 0 if there is none.
 
-    The files and the tests of a fork are those of the run, so only settings can change what the search finds.
+    The files and the tests of a fork are those of the run. A search is repeated if a setting may change what it
+    finds, if it ended by the clock and the fork has more time, and if its ending depends on the machine, which the
+    user may have repaired.
 
     Args:
-        changes: Settings that the fork changes, by their dotted key.
+        recorded: The settings of the run.
+        changed: The settings of the fork.
+        drops_model: Whether only the run asked a model, so that the fork leaves more of its time to the search.
     """
     step = decision = 0
-    gives_time = "budget.seconds" in changes or changes.get("model.name") == NO_MODEL
-    is_changed = any(key.startswith(SEARCH_SETTINGS) for key in changes)
+    has_more_time = drops_model or changed.budget.seconds > recorded.budget.seconds
+    is_changed = any(
+        get_setting(recorded, key) != get_setting(changed, key)
+        for key in setting_fields()
+        if key.startswith(SEARCH_SETTINGS)
+    )
     for event in events:
         match event.payload:
             case MovesDecided(decision=number):
                 decision = number
             case SearchFinished(repairs=repairs, ending=ending):
-                may_find_more = is_changed or (gives_time and ending in ENDINGS_BY_TIME)
-                step = 0 if repairs or may_find_more else decision
+                is_final = ending in FINAL_ENDINGS or (ending == "time_over" and not has_more_time)
+                step = decision if is_final and not repairs and not is_changed else 0
     return step
 
 
-async def load_fork_state(recorded: RecordedRun, iteration: int) -> ForkOrigin:
+async def load_fork_state(recorded: RecordedRun, iteration: int, *, or_nearest: bool = False) -> ForkOrigin:
     """Return where a run was after a number of its decisions had been carried out.
+
+    Args:
+        or_nearest: Whether another step may take its place, as in `load_state_at`.
 
     Raises:
         UsageError: The run belongs to somebody else, or has no such step.
@@ -255,7 +270,8 @@ async def load_fork_state(recorded: RecordedRun, iteration: int) -> ForkOrigin:
         )
     from suture.loop.resume.forking import load_state_at  # LangGraph takes a second to import.
 
-    return await load_state_at(recorded.folder, iteration, checkpoint_location(recorded.settings))
+    database = checkpoint_location(recorded.settings)
+    return await load_state_at(recorded.folder, iteration, database, or_nearest=or_nearest)
 
 
 def _candidate_files(candidate: str | Mapping[str, str], recorded: RecordedRun) -> Mapping[str, str]:

@@ -31,13 +31,17 @@ from any state.
 """
 
 
-async def load_state_at(folder: RunFolder, decision: int, database: Path | str) -> ForkOrigin:
+async def load_state_at(
+    folder: RunFolder, decision: int, database: Path | str, *, or_nearest: bool = False
+) -> ForkOrigin:
     """Return where a run was after a number of its decisions had been carried out.
 
     Args:
         folder: The run folder; nothing in it changes.
         decision: The number of decisions; 0 is before the first.
         database: The location of the checkpoints (see `open_checkpointer`).
+        or_nearest: Whether the next step that the run has may take the place of this one, or its first step if none
+            follows. The steps of a fork begin with the one that it started from.
 
     Raises:
         UsageError: There is no such step, or its state is of another version.
@@ -50,6 +54,8 @@ async def load_state_at(folder: RunFolder, decision: int, database: Path | str) 
             if snapshot.next == ("decide",) and snapshot.values.get("schema_version") == SCHEMA_VERSION:
                 # The history begins with the newest state, so the newest with this number of decisions counts.
                 states.setdefault(snapshot.values["decisions"], cast(LoopState, snapshot.values))
+    if or_nearest and states:
+        decision = min((step for step in states if step >= decision), default=min(states))
     if decision not in states:
         remedy = (
             f"there are {min(states)} to {max(states)}" if states else "its checkpoints are gone, or older"
