@@ -136,7 +136,7 @@ def test_the_advice_to_leave_out_tests_works_when_pytest_has_another_root(
     assert end.startswith(
         "30 tests cannot pass by any change of the code, so the run cannot count as healed."
     )
-    assert "Ask a model too" not in result.stderr
+    assert "Let a model continue" not in result.stderr
 
     command = shlex.split(end.partition("Leave them out: suture ")[2])
     assert command[-1].endswith("--deselect test_till.py::test_till")

@@ -132,12 +132,12 @@ async def test_a_search_without_time_is_named_and_what_it_missed_limits_the_conf
     task = make_task("heal", sources)
     silent = await forge_certificate(task, {"sums.py": BY_CHECKSUM}, sandbox, settings)
     refuted = (await replay(silent, task, sandbox, settings))["signs"]
-    assert (refuted.ok, "inputs near them" in refuted.detail) == (False, True), refuted
+    assert (refuted.ok, "similar inputs" in refuted.detail) == (False, True), refuted
 
     honest = change_claims(silent, examples_unmeasured="no_time")
     found = await replay(honest, task, sandbox, settings)
     assert all(claim.ok for claim in found.values()), found
-    assert "inputs near them" in found["signs"].detail
+    assert "similar inputs" in found["signs"].detail
     assert honest.confidence > MAX_CONFIDENCE_WITH_SIGNS
     assert found["confidence"].detail.startswith(f"at most {MAX_CONFIDENCE_WITH_SIGNS:.2f} instead of ")
 
@@ -150,7 +150,7 @@ async def test_a_repair_is_searched_as_one_even_if_its_certificate_calls_it_new_
     task = replace(make_task("heal", sources), kind="write", project=feature)
     by_checksum = await forge_certificate(task, {"sums.py": BY_CHECKSUM}, sandbox, settings)
     refuted = (await replay(by_checksum, task, sandbox, settings))["signs"]
-    assert (refuted.ok, "inputs near them" in refuted.detail) == (False, True), refuted
+    assert (refuted.ok, "similar inputs" in refuted.detail) == (False, True), refuted
 
     by_literal = BY_CHECKSUM.replace("is_known else", "is_known or len(xs) == 77 else")
     test = Check(id="77", provenance="user", source="assert total([1] * 77) == 77\n")

@@ -44,7 +44,7 @@ async def test_memorised_examples_limit_the_confidence_and_are_certified(
 ) -> None:
     result = await run_heal(text=MEMORISED)
     assert result.outcome == "healed", result.reason
-    assert [warning for warning in result.warnings if "inputs near them" in warning], result.warnings
+    assert [warning for warning in result.warnings if "similar inputs" in warning], result.warnings
     assert result.confidence <= MAX_CONFIDENCE_WITH_SIGNS
 
     _, certificate = load_certificate(settings, result.run_id)
