@@ -163,14 +163,22 @@ async def test_a_partial_repair_is_extended_by_a_second_change(language: Languag
 
 
 class BreakingRunner(ScriptedRunner):
-    """Finds that each candidate which passes the target tests breaks another test."""
+    """Finds that each candidate which passes the target tests breaks another test, or is killed before the others."""
+
+    is_killed = False
 
     async def run_batch(
         self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
     ) -> list[TrialReport]:
         reports = await super().run_batch(proposals, timeout_s, extra_cpu_s)
+        broken_test = "" if self.is_killed else "t::other"
         return [
-            (proposal, replace(trial, is_plausible=False, broken=1, broken_test="t::other"))
+            (
+                proposal,
+                replace(
+                    trial, is_plausible=False, broken=1, timed_out=self.is_killed, broken_test=broken_test
+                ),
+            )
             if trial is not None and trial.is_plausible
             else (proposal, trial)
             for proposal, trial in reports
@@ -186,6 +194,15 @@ async def test_an_edit_that_breaks_another_test_is_a_near_miss_and_not_a_repair(
     assert {trial.broken_test for _, trial in result.near_misses} == {"t::other"}
     assert (heard[-1].best, heard[-1].targets, heard[-1].breaks_another) == (2, 2, True)
     assert heard[-1].tried == result.tried_count
+
+
+async def test_an_edit_whose_trial_was_killed_is_no_near_miss() -> None:
+    runner = BreakingRunner(CODE["python"], fixes_all("a = a + b"))
+    runner.is_killed = True
+    result = await search("python", runner)
+
+    assert not result.plausible
+    assert not result.near_misses
 
 
 def test_progress_prefers_an_edit_that_breaks_nothing_to_one_that_breaks_a_test() -> None:

@@ -326,8 +326,10 @@ class _Search:
             self.result.plausible.append(proposal)
             self._rivals.add_repair(proposal, self.result.texts)
             self._clock.record_repair(is_suspicious=bool(warnings))
-        elif trial.broken:  # a test fails that is not a target
-            if trial.passing and not trial.failing and not _adds_dead_code(self._warnings(proposal)):
+        elif trial.broken:  # a test fails that is not a target, or the trial ended early
+            fixes_targets = trial.passing and not trial.failing
+            breaks_test = trial.broken_test and not trial.timed_out
+            if fixes_targets and breaks_test and not _adds_dead_code(self._warnings(proposal)):
                 self.result.near_misses.append((proposal, trial))
         elif trial.timed_out and trial.passing and not trial.failing:
             self._timed_out.append((proposal, trial))

@@ -165,7 +165,7 @@ def build_trial(line: Mapping[str, Any], targets: Sequence[str]) -> Trial:
     """
     passes = line.get("passes") is True
     passed = frozenset(name for name in as_list(line.get("passed_tests")) if name in targets)
-    failed_test = str(line.get("failed_test") or "")[:MAX_STACK_CHARS]
+    failed_test = str(line.get("failed_test") or "")
     broken = not passes and failed_test not in targets
     return Trial(
         passing=len(targets) if passes else len(passed),
@@ -174,7 +174,7 @@ def build_trial(line: Mapping[str, Any], targets: Sequence[str]) -> Trial:
         is_plausible=passes,
         timed_out=bool(line.get("timed_out")),
         now_passing=passed,
-        broken_test=failed_test if broken else "",
+        broken_test=failed_test[:MAX_STACK_CHARS] if broken else "",
     )
 
 
