@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from suture.core.records import CheckStatus
-from suture.core.records.finding_text import render_finding
+from suture.core.records.finding_text import render_finding, render_sign
 from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, Judgement
 from suture.interfaces.narrative.judgement_text import judgement_as_json, list_facts, render_judgement
 
@@ -90,3 +90,7 @@ def test_each_finding_is_on_the_screen_once_and_with_its_place(explain: bool) ->
     assert screen.count("nothing shows that it is needed") == 1
     assert screen.startswith("Rejected.\n" if explain else f"Rejected: {sentence}\n")
     assert ("[failing_test_weakened]\n            - a == 1" in screen) is explain
+
+
+def test_a_sign_of_another_version_is_shown_as_it_is_recorded() -> None:
+    assert render_sign("x{y}", "names", 1, 2, " (line 2)") == "x{y} (line 2)"

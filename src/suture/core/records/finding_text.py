@@ -152,7 +152,9 @@ def render_sign(code: str, names: str, count: int, total: int, place: str = "") 
         total: See `ChangeFinding.total`.
         place: Text to insert after what was found, such as ` (line 2)`.
     """
-    found, advice = SIGN_TEXTS.get(code, (code, ""))
+    if code not in SIGN_TEXTS:
+        return f"{code}{place}"
+    found, advice = SIGN_TEXTS[code]
     return f"{found.format(names=names, count=count, total=total)}{place}{f': {advice}' if advice else ''}"
 
 
