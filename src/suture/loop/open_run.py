@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from suture.models import RecordedModel
 from suture.project.languages import LANGUAGES, find_working_folder
 from suture.project.languages.diagnostics import find_runtime_language
 from suture.project.safety import resolve_levels
-from suture.sandbox import discover_programs, open_sandbox
+from suture.sandbox import AutomaticSandbox, Sandbox, discover_programs, open_sandbox
 from suture.storage.database import checkpoint_location, open_checkpointer, share_run
 
 if TYPE_CHECKING:
@@ -47,16 +47,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     limits = spec.limits or Limits(**settings.budget.model_dump())
     if limits.money is not None:
         spec.models.require_prices()
-
-    def record_substitution(event: SandboxSubstituted) -> None:
-        ledger.append(event)
-
-    sandbox = spec.sandbox or open_sandbox(
-        settings.sandbox,
-        keys=settings.keys,
-        cache=settings.paths.cache,
-        on_substitution=record_substitution,
-    )
+    sandbox = spec.sandbox or open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
     try:
         folder = spec.folder or new_run(settings.paths.home, run_id=spec.run_id)
         interpreter = spec.interpreter
@@ -72,6 +63,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
         with (
             share_run(settings, folder) as share,
             Ledger(folder.ledger_path, clock, on_written=share) as ledger,
+            _record_substitution(sandbox, ledger),
         ):
             recorded_model = partial(
                 RecordedModel,
@@ -98,3 +90,22 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
     finally:
         if sandbox is not spec.sandbox:
             await sandbox.close()
+
+
+@contextmanager
+def _record_substitution(sandbox: Sandbox, ledger: Ledger) -> Iterator[None]:
+    """Write one event to the ledger when the run first uses a sandbox that replaces the preferred one."""
+    if not isinstance(sandbox, AutomaticSandbox):
+        yield
+        return
+    is_recorded = False
+
+    def record(substitution: SandboxSubstituted) -> None:
+        nonlocal is_recorded
+        # Another run that shares the sandbox may use it before this run has written its first event.
+        if ledger.events and not is_recorded:
+            is_recorded = True
+            ledger.append(substitution)
+
+    with sandbox.report_substitution(record):
+        yield

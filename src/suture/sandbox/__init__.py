@@ -6,6 +6,7 @@ what a test or a model is, and it never runs untrusted code without a sandbox. T
 """
 
 from suture.core.settings.schema import IsolationLevel
+from suture.sandbox.automatic_sandbox import AutomaticSandbox
 from suture.sandbox.backends import diagnose_backends, find_sandbox_factories, open_sandbox
 from suture.sandbox.bubblewrap import WRITABLE_DIR, BubblewrapSandbox, Requirement
 from suture.sandbox.contract import (
@@ -42,6 +43,7 @@ __all__ = [
     "LIBRARY",
     "LIMIT_NAMES",
     "WRITABLE_DIR",
+    "AutomaticSandbox",
     "BubblewrapSandbox",
     "Capabilities",
     "Channel",

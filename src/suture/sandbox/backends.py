@@ -16,11 +16,10 @@ from functools import partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-from suture.core.ledger.kinds import SandboxSubstituted
 from suture.core.plugins import load_plugin
 from suture.core.settings.schema import IsolationLevel, KeySettings, SandboxSettings
 from suture.errors import SutureError, UsageError
-from suture.sandbox.automatic_sandbox import AutomaticSandbox, warn_about_substitution
+from suture.sandbox.automatic_sandbox import AutomaticSandbox, is_replaceable
 from suture.sandbox.bubblewrap.diagnosis import (
     Requirement,
     diagnose_bubblewraps,
@@ -124,7 +123,6 @@ def open_sandbox(
     *,
     keys: KeySettings | None = None,
     cache: Path | None = None,
-    on_substitution: Callable[[SandboxSubstituted], None] = warn_about_substitution,
 ) -> Sandbox:
     """Return the sandbox that the settings name. Nothing is started until its first use.
 
@@ -132,8 +130,6 @@ def open_sandbox(
         settings: The settings group `sandbox`.
         keys: The settings group `keys`, for a sandbox that is a service.
         cache: A folder that keeps the results of the self-test until the machine is restarted.
-        on_substitution: Is called if the settings name no back end and containers are used instead of bubblewrap; by
-            default a warning is logged.
 
     Raises:
         UsageError: No sandbox has this name, or it isolates nothing and `minimum_level` asks for more.
@@ -153,7 +149,6 @@ def open_sandbox(
             open_backend(preferred),
             partial(open_backend, substitute),
             minimum=settings.minimum_level,
-            on_substitution=on_substitution,
         )
     return open_backend(settings.backend)
 
@@ -177,7 +172,7 @@ def diagnose_backends(
 ) -> list[Requirement]:
     """Attack each sandbox and report how well it isolates and what it lacks; the needed one comes last.
 
-    If the settings name none (`auto`), the needed one is the first of `LOCAL_BACKENDS` that is good enough.
+    If the settings name none (`auto`), the needed one is that which `AutomaticSandbox` chooses.
 
     This function starts an event loop, so it must not be called inside a running one.
 
@@ -189,10 +184,15 @@ def diagnose_backends(
         bubblewraps: Paths of bubblewrap programs, best first; by default those of this machine.
     """
     paths = find_bubblewraps() if bubblewraps is None else bubblewraps
-    findings = [asyncio.run(_diagnose(name, create, minimum, cache)) for name, create in factories.items()]
+    faults: dict[str, SutureError] = {}
+    findings = [
+        asyncio.run(_diagnose(name, create, minimum, cache, faults)) for name, create in factories.items()
+    ]
     if needed == AUTO:
-        working = [finding.name for finding in findings if finding.ok and finding.name in LOCAL_BACKENDS]
-        needed = min(working, key=LOCAL_BACKENDS.index, default=LOCAL_BACKENDS[0])
+        preferred, substitute = LOCAL_BACKENDS
+        is_unusable = preferred in faults and is_replaceable(faults[preferred])
+        works = any(finding.name == substitute and finding.ok for finding in findings)
+        needed = substitute if is_unusable and works else preferred
     backends = sorted(
         (replace(finding, needed=finding.name == needed) for finding in findings),
         key=lambda finding: finding.needed,
@@ -214,13 +214,19 @@ def find_sandbox_factories(settings: SandboxSettings, keys: KeySettings) -> dict
 
 
 async def _diagnose(
-    name: str, create: Callable[[], Sandbox], minimum: IsolationLevel, cache: Path | None
+    name: str,
+    create: Callable[[], Sandbox],
+    minimum: IsolationLevel,
+    cache: Path | None,
+    faults: dict[str, SutureError],
 ) -> Requirement:
+    """Return how well a sandbox isolates; an error that it raises is added to `faults`."""
     sandbox = None
     try:
         sandbox = SelfTestedSandbox(create, minimum=minimum, cache=cache)
         capabilities = await sandbox.capabilities()
     except SutureError as fault:
+        faults[name] = fault
         return Requirement(name=name, ok=False, detail=fault.message, remedy=fault.remedy)
     finally:
         if sandbox is not None:

