@@ -213,7 +213,7 @@ class BudgetExceeded(SutureError):
         kind: Which limit it is: `attempts`, `tokens`, `completion_tokens`, `money` or `seconds`.
         used: What is spent or reserved so far, in the unit of the limit.
         limit: The value of the limit.
-        message: What went wrong. By default, the message says that the limit is reached.
+        message: What went wrong. By default, the message says that the limit is reached or could be exceeded.
         remedy: What to do. By default, the remedy is to raise the limit.
     """
 
@@ -221,7 +221,9 @@ class BudgetExceeded(SutureError):
 
     def __init__(self, kind: str, used: float, limit: float, *, message: str = "", remedy: str = "") -> None:
         unit = {"money": "US dollars", "completion_tokens": "tokens of replies"}.get(kind, kind)
-        default_message = f"the limit of {limit:,.12g} {unit} is reached, {used:,.6g} are used"
+        bound = f"the limit of {limit:,.12g} {unit}"
+        verdict = f"{bound} is reached" if used >= limit else f"the next call could exceed {bound}"
+        default_message = f"{verdict}, {used:,.6g} are used"
         super().__init__(message or default_message, remedy=remedy or f"raise budget.{kind}")
         self.kind = kind
         self.used = used

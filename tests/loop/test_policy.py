@@ -147,6 +147,14 @@ def test_a_round_with_only_faults_may_end_the_run(
     assert decide(progress, ADAPTIVE)[0].outcome == outcome
 
 
+def test_a_refused_call_ends_the_run_with_its_limit_as_the_reason() -> None:
+    refusal = Reason(code="next_call_over_budget", detail="too many tokens", fault="tokens", limit=9)
+    progress = Progress(
+        kind="write", round=1, attempts=(make_attempt("a", 0),), faults=("budget",), last_refusal=refusal
+    )
+    assert decide(progress, ADAPTIVE)[0].reason == refusal
+
+
 def test_a_regression_loses_to_the_code_it_started_from() -> None:
     base = replace(BASE, passed=2)
     worse = replace(make_attempt("a", 0, passed=9), regressed=1)

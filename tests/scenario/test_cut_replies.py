@@ -9,6 +9,7 @@ import pytest
 
 from run_events import read_event_data
 from suture.api import WriteOptions, replay, solve
+from suture.core.records import render_reason
 from suture.core.settings import BudgetSettings, LoopSettings, ModelSettings, ProfileSettings, Settings
 from suture.errors import ModelTimeout
 from suture.models import Message, Reply, Sampling
@@ -84,6 +85,21 @@ async def test_complete_code_is_used_when_only_prose_is_truncated(settings: Sett
     model = CountingModel([truncated_reply(text)])
     result = await solve(TASK, WriteOptions(settings=settings, model=model))
     assert (result.outcome, len(model.calls)) == ("healed", 1)
+
+
+async def test_a_run_that_a_limit_ends_says_which_and_how_much_is_used(settings: Settings) -> None:
+    budget = BudgetSettings(attempts=1, seconds=100, tokens=20)
+    model = ScriptedModel([""])
+
+    result = await solve(
+        TASK, WriteOptions(settings=settings.model_copy(update={"budget": budget}), model=model)
+    )
+
+    assert result.outcome == "budget_exhausted"
+    assert (result.reason.fault, result.reason.limit) == ("tokens", 20)
+    text = "the next call could exceed the limit of 20 tokens, 0 are used"
+    assert render_reason(result.reason) == text
+    assert model.calls == []
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         checks=state["checks"],
         faults=tuple(attempt.fault for attempt in last_round) if all_failed else (),
         last_fault_message=last_round[-1].fault_message if last_round else "",
+        last_refusal=last_round[-1].refusal if last_round else None,
         can_search=is_searchable(context.task, context.settings) and not state.get("searched", True),
         has_searched=state.get("searched", False),
         cause=cast(FaultCause, state["cause"]) if state["cause"] else None,

@@ -104,6 +104,7 @@ def test_a_reservation_over_a_limit_is_refused(
     with pytest.raises(BudgetExceeded) as caught:
         budget.reserve(make_cost(**amounts))
     assert caught.value.kind == kind
+    assert caught.value.message.startswith("the next call could exceed the limit of ")
     assert len(ledger.events) == before
 
 

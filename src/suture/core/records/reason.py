@@ -68,9 +68,10 @@ class Reason:
     Attributes:
         code: The reason.
         detail: What the code does not say: the message of a fault, the name of a recipe, a question.
-        fault: For the code `fault`, the name of the exception's class; for `budget_exceeded`, that of the limit.
+        fault: For the code `fault`, the name of the exception's class; for `budget_exceeded` and
+            `next_call_over_budget`, that of the limit.
         count: The number that the code is about, such as failing checks, rounds or turns.
-        limit: The limit of that number; for `budget_exceeded`, the limit, rounded up. For `attempts_used`, that of the
+        limit: The limit of that number; for the codes of the budget, that limit, rounded up. For `attempts_used`, that of the
             budget; 0 if the recipe allows no more attempts.
         cut_short_by: For the code `checks_pass`, why the run ended before its last step; `None` if it did
             not.
@@ -160,7 +161,7 @@ def _render_code(reason: Reason) -> str:
             if limit
             else "the recipe allows no more attempts"
         ),
-        "next_call_over_budget": f"the next call of the model could exceed a limit: {detail}",
+        "next_call_over_budget": detail or "the next call of the model could exceed a limit",
         "budget_exceeded": detail,
         "model_unavailable": f"the model could not be asked: {detail}",
         "no_answer": f"the model gave no answer: {detail}",

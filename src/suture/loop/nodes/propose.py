@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -18,7 +19,7 @@ from suture.agents.roles.coder import RepairBrief, TextBrief
 from suture.agents.roles.project_coder import ProjectBrief, files_from_project_reply
 from suture.core.ledger import first_payload, in_round_branch
 from suture.core.ledger.kinds import ModelCalled, MoveFailed
-from suture.core.records import Move, decode_record
+from suture.core.records import Move, Reason, decode_record
 from suture.errors import (
     BudgetExceeded,
     MalformedReply,
@@ -155,6 +156,7 @@ def _record_failure(
     """Record that a move produced no candidate, and return the attempt with the reason."""
     context.ledger.append(MoveFailed(error_type=type(fault).__name__, message=str(fault)))
     kind: ProposalFault = "model"
+    refusal: Reason | None = None
     if isinstance(fault, MissingAnswer) and fault.reason != "empty":
         kind = "no_answer"
     elif isinstance(fault, UnchangedCode):
@@ -163,12 +165,19 @@ def _record_failure(
         kind = "malformed"
     elif isinstance(fault, BudgetExceeded):
         kind = "budget"
+        refusal = Reason(
+            code="next_call_over_budget",
+            detail=fault.message,
+            fault=fault.kind,
+            limit=math.ceil(fault.limit),
+        )
     return Attempt(
         candidate="",
         origin="",
         round=state["round"],
         start=state["round"],
         fault=kind,
+        refusal=refusal,
         fault_message=ascii(str(fault)),  # A lone surrogate from a reply must not enter a checkpoint.
     )
 

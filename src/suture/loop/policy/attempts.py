@@ -11,6 +11,7 @@ from suture.core.records import (
     Counterexample,
     FaultCause,
     Origin,
+    Reason,
     Strategy,
     TaskKind,
     Verdict,
@@ -34,6 +35,7 @@ class Attempt:
         depth: The number of repairs between that start and the candidate.
         label: A short name for people.
         blob: The blob of the candidate in the run folder.
+        refusal: For the fault `budget`, the limit that allowed no call, as the reason of an ending.
         verdict: The blob of the verdict; empty while the candidate waits for its checks.
         passed: Number of deciding checks that passed: those whose trust reaches the threshold.
         failed: Number of deciding checks that failed.
@@ -59,6 +61,7 @@ class Attempt:
     blob: str = ""
     fault: ProposalFault = ""
     fault_message: str = ""
+    refusal: Reason | None = None
     verdict: str = ""
     passed: int = 0
     failed: int = 0
@@ -92,6 +95,7 @@ class Progress:
         attempts_left: Attempts left in the budget; `None` for no limit.
         checks: The number of deciding checks; 0 means that nothing can be trusted.
         faults: The faults of the last round, if it produced no candidate at all.
+        last_refusal: `Attempt.refusal` of the last move of that round.
         can_search: Whether there is code to search for a repair without a model, and no search has run yet.
         has_searched: Whether a search for a repair without a model has run.
         cause: Why no change of the code could make the tests pass; `None` if a change may.
@@ -120,6 +124,7 @@ class Progress:
     checks: int = 1
     faults: tuple[ProposalFault, ...] = ()
     last_fault_message: str = ""
+    last_refusal: Reason | None = None
     can_search: bool = False
     has_searched: bool = False
     cause: FaultCause | None = None

@@ -147,8 +147,8 @@ def _find_dead_end(progress: Progress, recipe: Recipe) -> tuple[Move, ...] | Non
     best, rounds = progress.best, progress.round
     faults = set(progress.faults)
     if faults == {"budget"}:
-        reason = Reason(code="next_call_over_budget", detail=progress.last_fault_message.strip("'\""))
-        return _stop_without_success(progress, "budget_exhausted", reason)
+        refusal = progress.last_refusal or Reason(code="next_call_over_budget")
+        return _stop_without_success(progress, "budget_exhausted", refusal)
     if (missing := _missing_answer(progress)) is not None:
         return None if progress.can_escalate else _stop_without_success(progress, "stuck", missing)
     if faults and faults <= {"budget", "model", "no_answer"}:
