@@ -44,7 +44,7 @@ from suture.interfaces.narrative.run_story import run_as_json
 from suture.interfaces.narrative.wording import describe_evidence
 from suture.judge.certificates import locate_judgement
 from suture.loop import list_recipes
-from suture.loop.review.examples import EXAMPLES_FILE
+from suture.loop.review.examples import EXAMPLES_FILE, render_typed_example
 
 MAX_STEPS = 200
 """Lines of a run's story that `show` returns, the newest ones. Chosen by judgement; not measured."""
@@ -264,9 +264,9 @@ async def _run_to_end(
             break
         answer_values = answer.model_dump()
         if isinstance(answer, ExampleAnswer):
-            text = answer.example.strip().removeprefix("assert ")
-            files = {EXAMPLES_FILE: f"assert {text}\n"}
-            answer_values = {"choice": "edit", "files": files} if text else {"choice": "reject"}
+            files = {EXAMPLES_FILE: render_typed_example(answer.example)}
+            is_given = bool(answer.example.strip())
+            answer_values = {"choice": "edit", "files": files} if is_given else {"choice": "reject"}
         if answer_values["choice"] == "redirect" and not answer_values["hint"].strip():
             answer_values["choice"] = "reject"  # without a hint there is nothing to redirect to
         folder, _ = await run_tool_job(context, call, "resume", {"answer": answer_values}, run=folder.id)

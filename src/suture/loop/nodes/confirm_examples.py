@@ -29,9 +29,8 @@ async def confirm_examples(state: LoopState, runtime: Runtime[RunContext]) -> di
     context = runtime.context
     attempts = [attempt for attempt in judged_attempts(state) if not attempt.blocked]
     question = await _make_question(attempts, state, context)
-    if not question.examples and state["contributions"].get(
-        "generated"
-    ):  # Generated tests may still earn trust.
+    has_generated_tests = bool(state["contributions"].get("generated"))
+    if not question.examples and has_generated_tests:  # They may still earn trust.
         return {"asked_examples": True}
     # LangGraph runs this node again from its start when the answer is there: so far, nothing was changed.
     answer: Mapping[str, Any] = interrupt(encode_record(question))

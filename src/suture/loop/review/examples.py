@@ -43,6 +43,11 @@ def _render_asserts(example: ProposedExample) -> Iterator[str]:
         yield f"assert {example.call} == {answer}"
 
 
+def render_typed_example(typed: str) -> str:
+    """Return the assert of a call that a person typed with its result, such as `f(2) == 4`."""
+    return f"assert {typed.strip().removeprefix('assert ')}\n"
+
+
 def read_examples(text: str) -> tuple[Check, ...]:
     """Return the checks that a person wrote or confirmed.
 

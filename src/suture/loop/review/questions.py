@@ -120,8 +120,8 @@ class Review:
     @property
     def example_call(self) -> str:
         """Return a call of the candidate with its parameters as arguments, such as `show(text)`; empty if unknown."""
-        texts = self.candidate.files.values() if self.candidate else ()
-        return render_main_call(texts, self.task.entry_point)
+        text = self.candidate.files.get(self.task.module, "") if self.candidate else ""
+        return render_main_call([text], self.task.entry_point)
 
     @property
     def editable(self) -> Mapping[str, str]:

@@ -136,11 +136,12 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
 def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
     """Return the answer that a person typed, or `None` to ask again."""
     from suture.api import ReviewAnswer
-    from suture.loop.review.examples import EXAMPLES_FILE
+    from suture.loop.review.examples import EXAMPLES_FILE, render_typed_example
 
-    if question.stage == "examples" and "==" in line:
-        text = f"assert {line.removeprefix('assert ')}\n"
-        return _accept_answer(ReviewAnswer(choice="edit", files={EXAMPLES_FILE: text}), question)
+    # Where results are shown, one typed call would replace all of them: the editor changes them instead.
+    if question.stage == "examples" and not question.examples and "==" in line:
+        files = {EXAMPLES_FILE: render_typed_example(line)}
+        return _accept_answer(ReviewAnswer(choice="edit", files=files), question)
     word, _, argument = line.partition(" ")
     word = word.lower()
     if word in ("h", "hint", "redirect") and argument.strip():

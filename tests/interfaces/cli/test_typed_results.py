@@ -1,0 +1,46 @@
+"""A typed call with its result answers the question about new code only where no results are shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from suture.api import Review, ReviewAnswer
+from suture.core.ledger.kinds import ProposedExample
+from suture.core.records import Candidate, Task
+from suture.interfaces.cli.repair.review_command import _parse_answer
+from suture.loop.review.examples import EXAMPLES_FILE
+
+HELPER = "def pad(text):\n    return text\n"
+CODE = "from helper import pad\n\n\ndef show(n):\n    return pad(str(n))\n"
+
+
+def make_question(*examples: ProposedExample) -> Review:
+    """Return a question about new code in two files; the file of the task is not the first of them."""
+    candidate = Candidate(files={"helper.py": HELPER, "solution.py": CODE}, origin="sample")
+    return Review(
+        run_id="r",
+        key="k",
+        stage="examples",
+        moves=(),
+        candidate=candidate,
+        verdict=None,
+        diagnosis=None,
+        diff="",
+        task=Task(statement="Show a number."),
+        examples=examples,
+    )
+
+
+@pytest.mark.parametrize("typed", ["show(2) == '2'", "assert show(2) == '2'"])
+def test_a_typed_call_is_the_example_where_no_result_is_shown(typed: str) -> None:
+    expected = ReviewAnswer(choice="edit", files={EXAMPLES_FILE: "assert show(2) == '2'\n"})
+    assert _parse_answer(typed, make_question()) == expected
+
+
+def test_a_typed_call_does_not_replace_the_results_that_are_shown() -> None:
+    shown = ProposedExample(call="show(1)", answers=("'1'",))
+    assert _parse_answer("show(2) == '2'", make_question(shown)) is None
+
+
+def test_the_suggested_call_is_of_the_tasks_own_file() -> None:
+    assert make_question().example_call == "show(n)"
