@@ -35,6 +35,8 @@ from suture.project.workspace import open_repository
 
 router = APIRouter(prefix="/v1")
 EVENT_STREAM = "text/event-stream"
+SUMMARY_KEYS = {"ok", "outcome", "headline", "facts"}
+"""Keys of the answer of a judgement that can be shown. A damaged answer lacks some."""
 JudgementId = Annotated[str, PathPart(pattern=RUN_ID_PATTERN, description="The id of a judgement.")]
 STREAM_RESPONSE: dict[int | str, dict[str, Any]] = {
     200: {
@@ -84,23 +86,23 @@ async def list_judgements(
     offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
 ) -> JudgementPage:
     """List the verdicts of this server, newest first, for as long as it keeps its jobs."""
-    reports = [
-        (job, _make_report(job, end))
+    judged = [
+        (job, end.answer)
         for job, end in service.pool.ends()
-        if job.kind == "judge" and not end.error
+        if job.kind == "judge" and not end.error and end.answer.keys() >= SUMMARY_KEYS
     ]
-    reports.sort(key=lambda pair: pair[0].created_s, reverse=True)
+    judged.sort(key=lambda pair: pair[0].created_s, reverse=True)
     summaries = [
         JudgementSummary(
-            id=report.id,
-            path=report.path,
-            outcome=report.outcome,
-            headline=report.headline,
+            id=job.id,
+            path=str(job.request["path"]),
+            outcome=str(answer["outcome"]),
+            headline=str(answer["headline"]),
             requested_s=job.created_s,
         )
-        for job, report in reports[offset : offset + limit]
+        for job, answer in judged[offset : offset + limit]
     ]
-    return JudgementPage(total=len(reports), judgements=summaries)
+    return JudgementPage(total=len(judged), judgements=summaries)
 
 
 @router.get("/judgements/{judgement}", responses=problem_responses(404, 409))
