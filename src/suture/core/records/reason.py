@@ -71,8 +71,8 @@ class Reason:
         fault: For the code `fault`, the name of the exception's class; for `budget_exceeded` and
             `next_call_over_budget`, that of the limit.
         count: The number that the code is about, such as failing checks, rounds or turns.
-        limit: The limit of that number; for the codes of the budget, that limit, rounded up. For `attempts_used`, that of the
-            budget; 0 if the recipe allows no more attempts.
+        limit: The limit of that number; for the codes of the budget, that limit, rounded up. For `attempts_used`, that
+            of the budget; 0 if the recipe allows no more attempts.
         cut_short_by: For the code `checks_pass`, why the run ended before its last step; `None` if it did
             not.
         notes: What qualifies the ending.
