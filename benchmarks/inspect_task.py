@@ -47,7 +47,7 @@ class InspectModel:
             stop_seqs=list(sampling.stop) or None,
         )
         output = await get_model().generate(
-            [MESSAGES[m.role](content=m.content) for m in messages], config=config
+            [MESSAGES[message.role](content=message.content) for message in messages], config=config
         )
         usage = output.usage
         return Reply(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from suture.bench.folder_tasks import FolderRow, load_folder_tasks, measure_folder
 from suture.bench.folder_tasks.folder_task import UnusableTask
-from suture.bench.folder_tasks.harbor import read_container_files
+from suture.bench.folder_tasks.harbor import REWARDS, _explain_end, _read_reward, read_container_files
 from suture.core.settings import Settings
+from suture.errors import PrerequisiteError
+from suture.sandbox import RunResult
 from suture.testing import ScriptedModel
 
 TASKS = Path(__file__).parents[3] / "benchmarks" / "harbor_set"
@@ -83,6 +86,37 @@ async def test_a_task_that_cannot_be_measured_is_refused_with_a_reason(
     row = await measure(tmp_path / "set", ScriptedModel([]), tmp_path / "out")
     assert reason in row.fault
     assert row.attempts == ()
+
+
+async def test_a_missing_language_makes_only_its_own_task_unusable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_nothing(*_: object) -> NoReturn:
+        raise PrerequisiteError("there is no node", remedy="install it")
+
+    monkeypatch.setattr("suture.bench.folder_tasks.harbor.discover_programs", find_nothing)
+    row = await measure(TASKS / "slug_letters", ScriptedModel([]), tmp_path)
+    assert "there is no node" in row.fault
+
+
+@pytest.mark.parametrize(
+    ("files", "reward"),
+    [
+        ({REWARDS[0]: b"0.5\n"}, 0.5),
+        ({REWARDS[1]: b'{"reward": 1}'}, 1),
+        ({REWARDS[0]: b"inf"}, None),
+        ({REWARDS[0]: b"nan"}, None),
+        ({REWARDS[0]: b"-1"}, None),
+        ({REWARDS[1]: b'{"reward": NaN}'}, None),
+        ({}, None),
+    ],
+)
+def test_a_reward_is_a_number_from_0_to_1(files: dict[str, bytes], reward: float | None) -> None:
+    result = RunResult(
+        status="failed", exit_code=1, stdout=b"\x1b[31mexpected 2\x1b[0m\n\x1b[0m\n", files=files
+    )
+    assert _read_reward(result) == reward
+    assert _explain_end(result, reward).endswith("(failed): expected 2")
 
 
 CONTEXT = {"a.py": b"1", "data/b.csv": b"2", "data/deep/c.csv": b"3", ".dockerignore": b""}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -17,8 +18,9 @@ from suture.bench.folder_tasks import (
     summarise_rows,
 )
 from suture.bench.folder_tasks.polyglot import load_polyglot_tasks
-from suture.core.settings import Settings
-from suture.errors import UsageError
+from suture.core.settings import BudgetSettings, Settings
+from suture.core.settings.schema import LoopSettings, ModelSettings
+from suture.errors import PrerequisiteError, SandboxUnavailable, UsageError
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
 
@@ -108,6 +110,48 @@ async def test_an_exercise_that_is_solved_at_once_has_one_attempt(
     row = await measure(tmp_path, model)
     assert row.is_solved_within(1)
     assert [attempt.calls for attempt in row.attempts] == [1]
+
+
+async def test_rows_of_other_settings_are_not_continued(
+    tmp_path: Path, exercise: Path, sandbox: BubblewrapSandbox, active_bare_python: None
+) -> None:
+    row = await measure(tmp_path, ScriptedModel([reply(RIGHT)]))
+    tasks = load_folder_tasks(tmp_path / "set")
+    others = (
+        Settings(model=ModelSettings(temperature=0.1)),
+        Settings(budget=BudgetSettings(attempts=2)),
+        Settings(loop=LoopSettings(recipe="greedy")),
+    )
+    for settings in others:
+        with pytest.raises(UsageError, match="other settings"):
+            await measure_folder(tasks, tmp_path / "out", settings, ScriptedModel([]), environment={})
+    unrelated = Settings(model=ModelSettings(base_url="http://127.0.0.1:9/v1"))
+    rows = await measure_folder(tasks, tmp_path / "out", unrelated, ScriptedModel([]), environment={})
+    assert rows == [row]
+
+
+async def test_a_missing_language_makes_only_its_own_task_unusable(
+    tmp_path: Path, exercise: Path, sandbox: BubblewrapSandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_nothing(*_: object) -> NoReturn:
+        raise PrerequisiteError("there is no go", remedy="install it")
+
+    monkeypatch.setattr("suture.bench.folder_tasks.polyglot.discover_programs", find_nothing)
+    row = await measure(tmp_path, ScriptedModel([]))
+    assert "there is no go" in row.fault
+
+
+async def test_a_missing_sandbox_ends_the_benchmark(
+    tmp_path: Path, exercise: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("suture.bench.folder_tasks.measuring.open_sandbox", open_unavailable)
+    with pytest.raises(SandboxUnavailable):
+        await measure(tmp_path, ScriptedModel([]))
+
+
+def open_unavailable(*_: object, **__: object) -> BubblewrapSandbox:
+    """Open a sandbox as on a machine without bubblewrap."""
+    return BubblewrapSandbox(find=tuple)
 
 
 async def test_an_unusable_reply_is_a_spent_attempt(
@@ -226,7 +270,15 @@ def test_a_folder_without_tasks_is_an_error(tmp_path: Path) -> None:
 def make_row(task: str, *rewards: float, fault: str = "") -> FolderRow:
     """Return the row of a task with these rewards."""
     attempts = tuple(AttemptRow(run="r", outcome="not_healed", reward=r, calls=1, seconds=2) for r in rewards)
-    return FolderRow(task=task, task_hash="h", model="m", max_attempts=2, attempts=attempts, fault=fault)
+    return FolderRow(
+        task=task,
+        task_hash="h",
+        settings_hash="s",
+        model="m",
+        max_attempts=2,
+        attempts=attempts,
+        fault=fault,
+    )
 
 
 def test_summaries_count_attempts_and_leave_out_faults() -> None:

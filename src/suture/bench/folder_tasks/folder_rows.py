@@ -39,6 +39,7 @@ class FolderRow:
     Attributes:
         task: Id of the task, such as `python/two-fer`.
         task_hash: Hash of everything that defines the task.
+        settings_hash: Hash of the settings and the version on which the result depends.
         max_attempts: Number of attempts that the benchmark allows.
         attempts: The attempts in order; the last one solved the task, or there was none left.
         fault: Why there is no result, such as a missing program; empty if there is one.
@@ -46,6 +47,7 @@ class FolderRow:
 
     task: str
     task_hash: str
+    settings_hash: str
     model: str
     max_attempts: int
     attempts: tuple[AttemptRow, ...] = ()
@@ -111,7 +113,7 @@ def summarise_rows(rows: Sequence[FolderRow]) -> list[TaskSummary]:
 def _summarise(model: str, group: str, rows: Sequence[FolderRow]) -> TaskSummary:
     measured = [row for row in rows if not row.fault]
     attempts = [attempt for row in measured for attempt in row.attempts]
-    most = max((row.max_attempts for row in measured), default=0)
+    max_attempts = max((row.max_attempts for row in measured), default=0)
     return TaskSummary(
         model=model,
         group=group,
@@ -119,7 +121,7 @@ def _summarise(model: str, group: str, rows: Sequence[FolderRow]) -> TaskSummary
         faults=len(rows) - len(measured),
         passed=tuple(
             exact_interval(_count(row.is_solved_within(number) for row in measured), len(measured))
-            for number in range(1, most + 1)
+            for number in range(1, max_attempts + 1)
         ),
         calls=sum(attempt.calls for attempt in attempts),
         prompt_tokens=sum(attempt.prompt_tokens for attempt in attempts),

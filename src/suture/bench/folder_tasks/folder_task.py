@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,9 +13,14 @@ from suture.bench.running.evaluation import explain_infrastructure_fault
 from suture.core.ledger import RunFolder, read_ledger
 from suture.core.records import Result
 from suture.core.settings import Settings
-from suture.errors import SutureError
+from suture.errors import PrerequisiteError, SandboxError, SutureError, UsageError
 from suture.models import Model
 from suture.sandbox import Sandbox
+
+MAX_REASON_CHARS = 200
+"""Length of the reason of a failed attempt. Chosen by judgement; not measured."""
+TERMINAL_CODE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+"""Matches a control sequence, such as a colour of Maven's output."""
 
 
 class UnusableTask(SutureError):
@@ -63,6 +70,25 @@ class FolderTask(Protocol):
             SutureError: The sandbox or the model failed.
         """
         ...
+
+
+@contextmanager
+def refuse_task_on_fault() -> Iterator[None]:
+    """Turn a fault that is about one task, such as a missing language, into `UnusableTask`.
+
+    A fault of the sandbox stays what it is, because every other task would have it too.
+    """
+    try:
+        yield
+    except SandboxError:
+        raise
+    except (PrerequisiteError, UsageError) as fault:
+        raise UnusableTask(f"its tests cannot run here: {fault}") from fault
+
+
+def shorten_reason(text: str) -> str:
+    """Return why an attempt failed as one short line without terminal codes."""
+    return " ".join(TERMINAL_CODE.sub("", text).split())[:MAX_REASON_CHARS]
 
 
 def require_result(result: Result, settings: Settings) -> None:

@@ -23,7 +23,14 @@ from typing import Any
 
 from suture.api import WriteOptions, solve
 from suture.bench.folder_tasks.folder_rows import AttemptRow, make_attempt_row
-from suture.bench.folder_tasks.folder_task import AttemptTools, UnusableTask, hash_files, require_result
+from suture.bench.folder_tasks.folder_task import (
+    AttemptTools,
+    UnusableTask,
+    hash_files,
+    refuse_task_on_fault,
+    require_result,
+    shorten_reason,
+)
 from suture.bench.running.evaluation import make_run_settings
 from suture.core.records import Language, content_hash
 from suture.core.safe_files import parse_toml, read_text_file
@@ -52,8 +59,6 @@ UNSUPPORTED = {
 """Path of a value in `task.toml` -> why a task that sets it cannot be measured."""
 RUN_TESTS = "bash {0}/tests/test.sh"
 RUN_SOLUTION = "bash {0}/solution/solve.sh && bash {0}/tests/test.sh"
-MAX_REASON_CHARS = 200
-"""Length of the reason of a failed attempt. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,14 +156,14 @@ class HarborTask:
 
     async def _require_distinguishing_tests(self, container: ContainerFiles, tools: AttemptTools) -> None:
         """Check that the tests fail on the untouched environment, and pass after the solution if there is one."""
-        untouched, reason = await self._grade(container.files, RUN_TESTS, container, tools)
-        if untouched is None:
+        first_reward, reason = await self._grade(container.files, RUN_TESTS, container, tools)
+        if first_reward is None:
             raise UnusableTask(f"its tests cannot run here: {reason}")
-        if untouched >= 1:
+        if first_reward >= 1:
             raise UnusableTask("its tests pass on the untouched environment")
         if "solve.sh" in self.solution:
-            solved, reason = await self._grade(container.files, RUN_SOLUTION, container, tools)
-            if solved is None or solved < 1:
+            solution_reward, reason = await self._grade(container.files, RUN_SOLUTION, container, tools)
+            if solution_reward is None or solution_reward < 1:
                 raise UnusableTask(f"its own solution does not pass here: {reason}")
 
     async def _grade(
@@ -167,7 +172,8 @@ class HarborTask:
         """Return (reward, why it is not 1) of a project; the reward is `None` if the tests wrote none."""
         language = _find_language(files)
         limits = tools.settings.sandbox
-        interpreter = discover_programs(None, os.environ, language, limits.python)
+        with refuse_task_on_fault():
+            interpreter = discover_programs(None, os.environ, language, limits.python)
         interpreter = lend_pytest(interpreter) or interpreter
         private = {
             f"{PRIVATE}/{name}/{path}": self._localise_file(content, container.folder)
@@ -200,16 +206,16 @@ class HarborTask:
 
     def _localise(self, text: str, folder: str) -> str:
         """Return a text of the task with the paths that it has inside the sandbox."""
-        places = {
+        sandbox_paths = {
             folder: BOX,
             "/tests": f"{BOX}/{PRIVATE}/tests",
             "/solution": f"{BOX}/{PRIVATE}/solution",
             "/logs/verifier": f"{BOX}/{PRIVATE}/verifier",
         }
         # The longest path first, and only whole paths: `/app` is neither in `/apple` nor in `src/app`.
-        names = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
+        names = "|".join(map(re.escape, sorted(sandbox_paths, key=len, reverse=True)))
         pattern = re.compile(rf"(?<![\w.\-/])(?:{names})(?![\w\-]|\.\w)")
-        return pattern.sub(lambda match: places[match[0]], text)
+        return pattern.sub(lambda match: sandbox_paths[match[0]], text)
 
     def _localise_file(self, content: bytes, folder: str) -> bytes:
         if b"\0" in content:
@@ -229,11 +235,11 @@ def load_harbor_tasks(folder: Path) -> tuple[HarborTask, ...]:
 
 
 def _load_task(folder: Path) -> HarborTask:
-    place = str(folder / "task.toml")
+    path = folder / "task.toml"
     try:
-        configuration = parse_toml(read_text_file(folder / "task.toml", MAX_TEXT_BYTES, "the task"))
+        configuration = parse_toml(read_text_file(path, MAX_TEXT_BYTES, "the task"))
     except ValueError as fault:
-        raise UsageError(f"{place!r} is not TOML: {fault}") from fault
+        raise UsageError(f"{str(path)!r} is not TOML: {fault}") from fault
     instruction = folder / "instruction.md"
     return HarborTask(
         id=folder.name,
@@ -323,24 +329,24 @@ def _copy_files(rest: str, context: Mapping[str, bytes], folder: str) -> dict[st
     copied: dict[str, bytes] = {}
     for source in sources:
         name = posixpath.normpath(source).lstrip("/")
-        below = {
+        files_in_folder = {
             path if name == "." else path.removeprefix(f"{name}/"): content
             for path, content in context.items()
             if name == "." or path.startswith(f"{name}/")
         }
-        single = {
+        matching_files = {
             path: content
             for path, content in context.items()
             if fnmatchcase(path, name) and path.count("/") == name.count("/")  # a star matches no slash
         }
         into_folder = (
-            len(sources) > 1 or target.endswith("/") or named_target in (".", "..") or len(single) > 1
+            len(sources) > 1 or target.endswith("/") or named_target in (".", "..") or len(matching_files) > 1
         )
-        for path, content in (below or single).items():
-            inner = path if below else posixpath.basename(path) if into_folder else ""
+        for path, content in (files_in_folder or matching_files).items():
+            relative_path = path if files_in_folder else posixpath.basename(path) if into_folder else ""
             if path not in ("Dockerfile", ".dockerignore"):
-                copied[posixpath.normpath(posixpath.join(target, inner))] = content
-        if not below and not single:
+                copied[posixpath.normpath(posixpath.join(target, relative_path))] = content
+        if not files_in_folder and not matching_files:
             raise UnusableTask(f"its Dockerfile copies {source!r}, which environment/ does not have")
     return copied
 
@@ -361,20 +367,27 @@ def _write_project(folder: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def _read_reward(result: RunResult) -> float | None:
-    """Return the reward that the tests wrote: a number in `reward.txt`, or `reward` in `reward.json`."""
+    """Return the reward that the tests wrote: a number in `reward.txt`, or `reward` in `reward.json`.
+
+    It is `None` if they wrote no number from 0 to 1.
+    """
     text_path, json_path = REWARDS
     try:
         if text_path in result.files:
-            return float(result.files[text_path])
-        values = json.loads(result.files[json_path])
-        return float(values["reward"] if "reward" in values else next(iter(values.values())))
-    except (AttributeError, KeyError, StopIteration, TypeError, ValueError):
+            reward = float(result.files[text_path])
+        else:
+            values = json.loads(result.files[json_path])
+            reward = float(values["reward"] if "reward" in values else next(iter(values.values())))
+    except (AttributeError, KeyError, OverflowError, StopIteration, TypeError, ValueError):
         return None
+    return reward if 0 <= reward <= 1 else None
 
 
 def _explain_end(result: RunResult, reward: float | None) -> str:
     """Return why a reward is not 1, with the last line that the tests printed."""
     lines = (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace").split("\n")
-    last_line = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    what = "tests/test.sh wrote no reward" if reward is None else f"the reward is {reward:g}"
-    return f"{what} ({result.status}): {last_line}"[:MAX_REASON_CHARS]
+    last_line = next((line for line in reversed(lines) if shorten_reason(line)), "")
+    reward_text = (
+        "tests/test.sh wrote no reward from 0 to 1" if reward is None else f"the reward is {reward:g}"
+    )
+    return shorten_reason(f"{reward_text} ({result.status}): {last_line}")

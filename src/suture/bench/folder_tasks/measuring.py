@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 from suture.bench.folder_tasks.folder_rows import FolderRow
@@ -15,7 +17,7 @@ from suture.bench.folder_tasks.polyglot import load_polyglot_tasks
 from suture.bench.running.benchmark import for_each
 from suture.bench.running.evaluation import ABORTING_ERRORS
 from suture.core.file_locks import lock_file
-from suture.core.records import decode_record, encode_record
+from suture.core.records import content_hash, decode_record, encode_record
 from suture.core.safe_files import write_file_atomically
 from suture.core.settings import Settings
 from suture.errors import StorageError, SutureError, UsageError
@@ -26,6 +28,16 @@ ROWS = "task_rows.jsonl"
 """The file of a benchmark's folder that has one JSON line for each task and model."""
 SESSIONS = "task_sessions.jsonl"
 """The file that has one JSON line for each command that measured a part: machine, versions, date, command."""
+COMPARED_SETTINGS: Mapping[str, bool | set[str]] = {
+    "model": {"temperature", "max_tokens", "context_tokens", "seed", "quantization", "profile", "profiles"},
+    "sandbox": {"check_timeout_s", "test_timeout_s", "memory_mb", "total_memory_mb", "processes", "disk_mb"},
+    "budget": True,
+    "loop": True,
+    "repair": True,
+    "safety": True,
+    "memory": True,
+}
+"""Settings on which a result depends. They are the same in all rows, so that a table compares nothing but models."""
 
 
 def load_folder_tasks(folder: Path) -> tuple[FolderTask, ...]:
@@ -76,7 +88,7 @@ async def measure_folder(
         parallel: Maximum number of tasks that are attempted at the same time.
 
     Raises:
-        UsageError: Another process uses the folder.
+        UsageError: Another process uses the folder, or its rows were measured with other settings.
         PrerequisiteError: A sandbox, a model or a key is missing.
         StorageError: The folder cannot be written.
         Cancelled: The user stopped it; the next call continues.
@@ -84,6 +96,12 @@ async def measure_folder(
     settings = _use_folder(folder, settings)
     with _lock_folder(folder):
         rows = _keep_finished_rows(folder, tasks)
+        settings_hash = hash_settings(settings)
+        if any(row.settings_hash != settings_hash for row in rows):
+            raise UsageError(
+                f"the rows in {str(folder)!r} were measured with other settings or another version of Suture",
+                remedy=f"name another folder, or use the settings of the last command in {SESSIONS}",
+            )
         _append_line(folder / SESSIONS, dict(environment))
         finished = {row.task for row in rows if row.model == model.name}
         sandbox, judge = (
@@ -92,7 +110,7 @@ async def measure_folder(
         tools = AttemptTools(model=model, settings=settings, sandbox=sandbox, judge=judge)
 
         async def measure(task: FolderTask) -> None:
-            row = await _measure_task(task, tools)
+            row = await _measure_task(task, tools, settings_hash)
             _append_line(folder / ROWS, encode_record(row))
             rows.append(row)
             on_row(row)
@@ -138,11 +156,24 @@ def _keep_finished_rows(folder: Path, tasks: Sequence[FolderTask]) -> list[Folde
 def _append_line(path: Path, value: object) -> None:
     with path.open("a", encoding="ascii") as file:
         file.write(json.dumps(value) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
 
 
-async def _measure_task(task: FolderTask, tools: AttemptTools) -> FolderRow:
+def hash_settings(settings: Settings) -> str:
+    """Return the hash of the settings and the version on which a result depends, without the model's name."""
+    return content_hash(
+        [version("suture"), settings.model_dump(mode="json", include=dict(COMPARED_SETTINGS))]
+    )
+
+
+async def _measure_task(task: FolderTask, tools: AttemptTools, settings_hash: str) -> FolderRow:
     row = FolderRow(
-        task=task.id, task_hash=task.content_hash, model=tools.model.name, max_attempts=task.max_attempts
+        task=task.id,
+        task_hash=task.content_hash,
+        settings_hash=settings_hash,
+        model=tools.model.name,
+        max_attempts=task.max_attempts,
     )
     try:
         return replace(row, attempts=await task.measure(tools))

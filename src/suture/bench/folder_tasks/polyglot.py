@@ -18,11 +18,18 @@ from typing import Any
 
 from suture.api import WriteOptions, solve
 from suture.bench.folder_tasks.folder_rows import AttemptRow, make_attempt_row
-from suture.bench.folder_tasks.folder_task import AttemptTools, UnusableTask, hash_files, require_result
+from suture.bench.folder_tasks.folder_task import (
+    AttemptTools,
+    UnusableTask,
+    hash_files,
+    refuse_task_on_fault,
+    require_result,
+    shorten_reason,
+)
 from suture.bench.running.evaluation import UNLIMITED_SECONDS, UNLIMITED_TOKENS, make_run_settings
 from suture.core.records import Candidate, Language, Project, Task, Verdict, content_hash
 from suture.core.settings import BudgetSettings
-from suture.errors import PrerequisiteError, UsageError
+from suture.errors import UsageError
 from suture.judge import Suite, check_candidate, prepare_suite
 from suture.project.languages import LANGUAGES, detect_command, find_language
 from suture.project.test_commands import escape_glob
@@ -51,10 +58,6 @@ SKIPPED_TESTS: Mapping[Language, tuple[tuple[str, str], ...]] = {
     "rust": ((r"#\[ignore[^\]]*\][ \t]*\n?", ""),),
 }
 """Language -> (pattern, replacement) that enable the tests which a track switches off until a learner reaches them."""
-TERMINAL_CODE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-"""Matches a control sequence, such as a colour of Maven's output."""
-MAX_REASON_CHARS = 200
-"""Length of the reason of a failed attempt. Chosen by judgement; not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,23 +161,21 @@ class PolyglotTask:
     async def _prepare_suite(self, tools: AttemptTools) -> Suite:
         """Return the tests that grade, prepared on the stubs in a sandbox that no attempt uses."""
         limits = tools.settings.sandbox
-        try:
+        with refuse_task_on_fault():
             interpreter = discover_programs(self.root, os.environ, self.language, limits.python)
             task = self._second_task({})
             return await prepare_suite(task, tools.judge, limits, interpreter, run=True)
-        except (PrerequisiteError, UsageError) as fault:
-            raise UnusableTask(f"its tests cannot run here: {fault}") from fault
 
     async def _require_distinguishing_tests(self, suite: Suite) -> None:
         """Check that the tests fail on the stubs, and pass on the exercise's own solution if it has one."""
-        untouched = await check_candidate(Candidate(files={}, origin="user"), suite)
-        if untouched.all_passed:
+        stub_verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
+        if stub_verdict.all_passed:
             raise UnusableTask("its tests pass on the stubs")
         if not self.reference:
             return
-        solved = await check_candidate(Candidate(files=self.reference, origin="sample"), suite)
-        if not solved.all_passed:
-            raise UnusableTask(f"its own solution does not pass here: {_explain_failure(solved)}")
+        verdict = await check_candidate(Candidate(files=self.reference, origin="sample"), suite)
+        if not verdict.all_passed:
+            raise UnusableTask(f"its own solution does not pass here: {_explain_failure(verdict)}")
 
 
 def load_polyglot_tasks(folder: Path) -> tuple[PolyglotTask, ...]:
@@ -191,15 +192,15 @@ def _load_exercise(folder: Path) -> PolyglotTask:
     track = folder.parents[2]
     language = find_language(track.name)
     files = dict(take_snapshot(folder).files)
-    listed = _read_file_lists(files, folder)
+    paths_by_role = _read_file_lists(files, folder)
     instructions = [decode_text(files[path]).strip() for path in INSTRUCTIONS if path in files]
     # A track of Rust names `Cargo.toml` as a file to write. No attempt may write what decides how tests run.
-    solution = [path for path in listed["solution"] if path in files and not is_protected(path)]
-    if not instructions or not solution or not any(path in files for path in listed["test"]):
+    solution = [path for path in paths_by_role["solution"] if path in files and not is_protected(path)]
+    if not instructions or not solution or not any(path in files for path in paths_by_role["test"]):
         raise UsageError(f"{str(folder)!r} lacks its instructions, its stubs or its tests")
-    examples = [path for path in listed["example"] if path in files]
+    examples = [path for path in paths_by_role["example"] if path in files]
     project = {path: content for path, content in files.items() if not path.startswith(TRACK_FOLDERS)}
-    tests = {path: project[path] for path in listed["test"] if path in project}
+    tests = {path: project[path] for path in paths_by_role["test"] if path in project}
     request = REQUEST.format(files=" and ".join(f"`{path}`" for path in solution))
     has_packages = bool(LANGUAGES[language].packages) and (track / LANGUAGES[language].packages).is_dir()
     return PolyglotTask(
@@ -220,18 +221,19 @@ def _load_exercise(folder: Path) -> PolyglotTask:
 
 def _read_file_lists(files: Mapping[str, bytes], folder: Path) -> dict[str, list[str]]:
     """Return the lists of an exercise's configuration: `solution`, `test` and `example`."""
-    place = f"{str(folder)!r} has a .meta/config.json that"
+    subject = f"{str(folder)!r} has a .meta/config.json that"
     try:
         configuration: Any = json.loads(files[".meta/config.json"])
         lists = configuration["files"]
-        found = {name: lists.get(name) or [] for name in ("solution", "test", "example")}
+        paths_by_role = {name: lists.get(name) or [] for name in ("solution", "test", "example")}
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
-        raise UsageError(f"{place} lists no files") from fault
+        raise UsageError(f"{subject} lists no files") from fault
     if not all(
-        isinstance(names, list) and all(isinstance(n, str) for n in names) for names in found.values()
+        isinstance(names, list) and all(isinstance(name, str) for name in names)
+        for names in paths_by_role.values()
     ):
-        raise UsageError(f"{place} lists something other than paths")
-    return found
+        raise UsageError(f"{subject} lists something other than paths")
+    return paths_by_role
 
 
 def _enable_tests(content: bytes, language: Language) -> bytes:
@@ -246,9 +248,8 @@ def _explain_failure(verdict: Verdict) -> str:
     if not verdict.outcomes:
         return "no test ran"
     first = next(iter(verdict.counterexamples), None)
-    seen = (first.exception or f"expected {first.expected}, got {first.actual}") if first else ""
+    symptom = (first.exception or f"expected {first.expected}, got {first.actual}") if first else ""
     if verdict.evidence == "exit_status":
         errors = (line for line in verdict.output.splitlines() if "error" in line.lower())
-        seen = next(errors, seen)
-    reason = f"{len(verdict.failed)} of {len(verdict.outcomes)} tests fail: {TERMINAL_CODE.sub('', seen)}"
-    return " ".join(reason.split())[:MAX_REASON_CHARS]
+        symptom = next(errors, symptom)
+    return shorten_reason(f"{len(verdict.failed)} of {len(verdict.outcomes)} tests fail: {symptom}")

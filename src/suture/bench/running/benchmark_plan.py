@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Literal
 
+from suture.api import run_sync
 from suture.bench.datasets import load_problems
 from suture.bench.problem import Problem, Regime
 from suture.bench.rows import BenchmarkRow, RowKey
 from suture.core.processors import count_usable_cores
+from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.models.llama_server.thread_calibration import cpu_name
+from suture.sandbox import open_sandbox
 
 DEFAULT_CAPS = (2000,)
 """Reply tokens for each task. Chosen by judgement; not measured."""
@@ -102,10 +105,14 @@ def extend_plan(plan: BenchmarkPlan, more: BenchmarkPlan) -> BenchmarkPlan:
     )
 
 
-def describe_environment(arguments: Sequence[str]) -> dict[str, str]:
-    """Return the machine, versions, date and command (from its arguments without the program).
+def describe_environment(arguments: Sequence[str], settings: Settings) -> dict[str, str]:
+    """Return the machine, the sandbox, versions, date and command (from its arguments without the program).
 
     No number is published without them.
+
+    Raises:
+        PrerequisiteError: There is no sandbox.
+        SandboxError: The sandbox could not be tested.
     """
     memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
@@ -113,11 +120,22 @@ def describe_environment(arguments: Sequence[str]) -> dict[str, str]:
         "cores": str(count_usable_cores()),
         "memory": f"{memory_bytes / 2**30:.0f} GiB",
         "system": f"{platform.system()} {platform.release()}",
+        "sandbox": run_sync(_describe_sandbox(settings)),
         "python": platform.python_version(),
         "suture": version("suture"),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
         "command": shlex.join(("suture", *arguments)),
     }
+
+
+async def _describe_sandbox(settings: Settings) -> str:
+    """Return the sandbox in which programs run here, which may be the substitute of the preferred one."""
+    sandbox = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
+    try:
+        capabilities = await sandbox.capabilities()
+        return f"{sandbox.name} (level {capabilities.level})"
+    finally:
+        await sandbox.close()
 
 
 BenchmarkPhase = Literal["references", "controls", "tasks", "grading"]

@@ -94,7 +94,7 @@ def gate_command(
                 parallel=parallel,
                 recordings=recording or [],
                 replayed=replayed,
-                environment=describe_environment(sys.argv[1:]),
+                environment=describe_environment(sys.argv[1:], settings),
                 on_progress=progress,
             )
             result = run_sync(measurement)

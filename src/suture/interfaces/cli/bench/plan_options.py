@@ -72,7 +72,7 @@ def _new_plan(options: PlanOptions, existing: BenchmarkPlan, settings: Settings)
         seeds=options.seeds,
         caps=tuple(options.caps) or existing.caps or DEFAULT_CAPS,
         regime=_parse_regime(options.regime or existing.regime),
-        sessions=(describe_environment(sys.argv[1:]),),
+        sessions=(describe_environment(sys.argv[1:], settings),),
     )
 
 

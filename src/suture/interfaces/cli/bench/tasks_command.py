@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @handle_errors
 def tasks_command(
-    name: Annotated[str, Argument(help="The benchmark's name, or a folder. Finished tasks in it are kept.")],
+    name: Annotated[
+        str,
+        Argument(metavar="NAME", help="The benchmark's name, or a folder. Finished tasks in it are kept."),
+    ],
     folder: Annotated[
         Path, Argument(metavar="TASKS", help="Polyglot exercises, or tasks in Harbor's format.")
     ],
@@ -58,27 +61,29 @@ def tasks_command(
     for task in dict.fromkeys(wanted):
         groups.setdefault(task.partition("/")[0] if "/" in task else "", []).append(tasks[task])
     chosen = [task for group in groups.values() for task in group[:first]]
-    place = bench_folder(settings, name).path
+    benchmark_path = bench_folder(settings, name).path
+
+    environment = describe_environment(sys.argv[1:], settings)
 
     async def measure() -> list[FolderRow]:
-        opened = open_model(settings, choose_model(settings)[0])
+        opened_model = open_model(settings, choose_model(settings)[0])
         try:
             return await measure_folder(
                 chosen,
-                place,
+                benchmark_path,
                 settings,
-                opened,
-                environment=describe_environment(sys.argv[1:]),
+                opened_model,
+                environment=environment,
                 parallel=parallel,
                 on_row=_print_row,
             )
         finally:
-            await opened.close()
+            await opened_model.close()
 
     rows = run_sync(measure())
     summaries = summarise_rows(rows)
     print_answer([encode_record(summary) for summary in summaries], _render(summaries), as_json=as_json)
-    print_note(f"in {place}")
+    print_note(f"in {benchmark_path}")
     if all(row.fault for row in rows):
         raise SutureError(
             "no task has a result", remedy="see the reasons above; the same command tries again"
@@ -95,29 +100,29 @@ def _print_row(row: FolderRow) -> None:
 
 
 def _render(summaries: list[TaskSummary]) -> str:
-    most = max((len(summary.passed) for summary in summaries), default=0)
+    max_attempts = max((len(summary.passed) for summary in summaries), default=0)
     head = (
         "model",
         "tasks of",
         "tasks",
-        *(f"pass@{n + 1}" for n in range(most)),
+        *(f"pass@{number}" for number in range(1, max_attempts + 1)),
         "calls",
         "tokens",
         "seconds",
+        "no result",
     )
     lines = [
         (
             summary.model,
             summary.group,
             str(summary.tasks),
-            *(f"{p.estimate:.0%} ({p.low:.0%} to {p.high:.0%})" for p in summary.passed),
-            *("" for _ in range(most - len(summary.passed))),
+            *(f"{share.estimate:.0%} ({share.low:.0%} to {share.high:.0%})" for share in summary.passed),
+            *("" for _ in range(max_attempts - len(summary.passed))),
             str(summary.calls),
             f"{summary.prompt_tokens:,} + {summary.completion_tokens:,}",
             f"{summary.seconds:,.0f}",
+            str(summary.faults),
         )
         for summary in summaries
     ]
-    return format_table(
-        [(*head, "no result"), *((*line, str(s.faults)) for line, s in zip(lines, summaries, strict=True))]
-    )
+    return format_table([head, *lines])
