@@ -82,12 +82,12 @@ def build_wheel(name: str, requires: str = "", version: str = "1.0", code: str =
     return wheel_bytes.getvalue()
 
 
-def build_source_archive(marker: Path) -> bytes:
-    """Return a source distribution whose own build back end creates the file `marker`."""
+def build_source_archive(code: str) -> bytes:
+    """Return a source distribution whose own build back end is this code."""
     files = {
         "evil-1.0/pyproject.toml": "[build-system]\nrequires = []\n"
         'build-backend = "own"\nbackend-path = ["."]\n',
-        "evil-1.0/own.py": f"open({str(marker)!r}, 'w').close()\n",
+        "evil-1.0/own.py": code,
     }
     archive_bytes = io.BytesIO()
     with tarfile.open(fileobj=archive_bytes, mode="w:gz") as archive:

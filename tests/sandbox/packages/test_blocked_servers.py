@@ -44,7 +44,7 @@ async def test_a_wheel_is_fetched_locked_and_installed(index: Index, tmp_path: P
 @pytest.mark.parametrize("sandboxed", [True, False])
 async def test_a_wheels_url_requirement_is_never_built(index: Index, tmp_path: Path, sandboxed: bool) -> None:
     marker = tmp_path / "built"
-    index.pages["/evil-1.0.tar.gz"] = build_source_archive(marker)
+    index.pages["/evil-1.0.tar.gz"] = build_source_archive(f"open({str(marker)!r}, 'w').close()\n")
     publish_wheel(index, "alpha", build_wheel("alpha", f"evil @ {index.url}/evil-1.0.tar.gz"))
 
     with pytest.raises(PackagesRefused):

@@ -13,6 +13,7 @@ import pytest
 
 from requirements import Require
 from sandbox.packages.local_index import (
+    PYTHON,
     Index,
     build_source_archive,
     build_wheel,
@@ -20,9 +21,16 @@ from sandbox.packages.local_index import (
     publish_wheel,
 )
 from suture.core.records import Language
+from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter
 from suture.sandbox import discover_interpreter, discover_programs
-from suture.sandbox.packages import AddedPackages
+from suture.sandbox.packages import AddedPackages, PackagesRefused
+from suture.sandbox.packages.additions.adder import AddedSet
+from suture.sandbox.packages.additions.lock_update import require_unchanged_packages
+from suture.sandbox.packages.additions.python_adder import PythonAdder
+from suture.sandbox.packages.client import PORT
+from suture.sandbox.packages.installer import WorkFolder
+from suture.sandbox.packages.npm_installer import node_client
 
 pytestmark = pytest.mark.usefixtures("sandbox")
 PYPROJECT = (
@@ -128,18 +136,19 @@ async def test_no_source_archive_is_built(
 ) -> None:
     base = lock_project(project, lock, require)
     publish_wheel(index, "evil", build_wheel("evil", version="0.9"), "0.9")
-    marker = project / "built"
     index.pages["/simple/evil/"] += b'<a href="/files/evil-1.0.tar.gz">evil-1.0.tar.gz</a>'
-    index.pages["/files/evil-1.0.tar.gz"] = build_source_archive(marker)
-    # Without the sandbox, where a build could leave the marker.
-    packages = replace(add_packages(base, tmp_path), sandboxed=False)
+    # From the sandbox, a build reaches nothing but the index.
+    index.pages["/files/evil-1.0.tar.gz"] = build_source_archive(
+        f"import urllib.request\nurllib.request.urlopen('{index.url}/built')\n"
+    )
+    packages = add_packages(base, tmp_path)
     manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "evil"')
 
     installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
 
     assert installed is not None
     assert installed.names == ("evil==0.9",)
-    assert not marker.exists()
+    assert "/built" not in index.requested_paths
     if lock not in installed.files:
         assert (
             f"update {lock} with `{' '.join(LOCK_COMMANDS[lock])}`"
@@ -148,7 +157,12 @@ async def test_no_source_archive_is_built(
 
 
 async def test_a_lock_stays_if_another_package_would_change(
-    index: Index, project: Path, tmp_path: Path, interpreter: Interpreter, require: Require
+    index: Index,
+    project: Path,
+    tmp_path: Path,
+    interpreter: Interpreter,
+    require: Require,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     base = lock_project(project, "uv.lock", require)
     publish_wheel(index, "old", build_wheel("old", version="2.0"), "2.0")
@@ -162,10 +176,110 @@ async def test_a_lock_stays_if_another_package_would_change(
     assert "uv.lock" not in installed.files
     note = packages.follow_up_notes(installed.files)[0]
     assert "update uv.lock with `uv lock` (other packages than the new ones would change)" in note
-    # The reason is stored with the set.
-    cached_packages = add_packages(base, tmp_path)
-    await cached_packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
-    assert cached_packages.follow_up_notes(installed.files) == (note,)
+    # The reason for another candidate is not mixed up with it.
+    publish_wheel(index, "beta", build_wheel("beta"))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with_beta = manifest.replace("alpha", "beta").encode()
+    other = await packages.install_for({**base, "pyproject.toml": with_beta}, interpreter)
+    assert other is not None
+    assert "(uv is not on PATH)" in packages.follow_up_notes(other.files)[0]
+    assert packages.follow_up_notes(installed.files) == (note,)
+
+
+async def test_a_lock_stays_if_it_would_lock_another_version_than_the_tests_run_with(
+    index: Index, project: Path, tmp_path: Path, interpreter: Interpreter, require: Require
+) -> None:
+    base = lock_project(project, "uv.lock", require)
+    for version in ("1.0", "2.0"):
+        publish_wheel(index, "alpha", build_wheel("alpha", version=version), version)
+    (tmp_path / "env" / "alpha-1.0.dist-info").mkdir(parents=True)
+    with_alpha = replace(interpreter, site_packages=(*interpreter.site_packages, str(tmp_path / "env")))
+    packages = add_packages(base, tmp_path)
+    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
+
+    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, with_alpha)
+
+    assert installed is not None
+    assert installed.names == ()
+    assert installed.files.keys() == {"pyproject.toml"}
+    assert "it would not lock alpha==1.0" in packages.follow_up_notes(installed.files)[0]
+
+
+async def test_locks_are_updated_only_in_the_sandbox(
+    index: Index, project: Path, tmp_path: Path, interpreter: Interpreter, require: Require
+) -> None:
+    base = lock_project(project, "uv.lock", require)
+    publish_wheel(index, "alpha", build_wheel("alpha"))
+    packages = replace(add_packages(base, tmp_path), sandboxed=False)
+    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
+
+    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+
+    assert installed is not None
+    assert installed.files.keys() == {"pyproject.toml"}
+    assert "safety.fetch_packages" in packages.follow_up_notes(installed.files)[0]
+
+
+async def test_a_folder_that_cannot_be_created_is_a_failure_of_the_lock_alone(
+    tmp_path: Path, require: Require, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    require("uv", shutil.which("uv") is not None, "it is not on PATH")
+    added = AddedSet(files={"pyproject.toml": PYPROJECT}, names=("alpha==1.0",))
+    work_folder = WorkFolder(folder=tmp_path / "missing", python=PYTHON)
+
+    base = {"pyproject.toml": PYPROJECT.encode(), "uv.lock": b""}
+    updates = await PythonAdder().update_locks(base, added, work_folder)
+
+    assert updates.files == {}
+    assert "with `uv lock` (No such file or directory)" in updates.failures["uv.lock"]
+
+
+@pytest.mark.parametrize(
+    ("lock", "versions"),
+    [
+        ('a@^1.0.0:\n  version "1.0.0"\n  resolved "https://x/a.tgz#%s"\n', ("1" * 40, "2" * 40)),
+        ('name = "a"\nversion = "1.0"\nsource = { git = "https://x/a#%s" }\n', ("1" * 40, "2" * 40)),
+        (
+            'name = "a"\nversion = "1.0"\n\n[package.source]\nresolved_reference = "%s"\n',
+            ("1" * 40, "2" * 40),
+        ),
+        ('name = "a"\nversion = "1.0"\nref = "main"\nrevision = "%s"\n', ("1" * 40, "2" * 40)),
+        ('name = "a"\nversion = "%s"\n', ("1.0", "2.0")),
+    ],
+)
+def test_a_lock_without_hashes_of_files_must_keep_its_packages(lock: str, versions: tuple[str, str]) -> None:
+    before, after = (f"[[package]]\n{lock % version}" for version in versions)
+
+    require_unchanged_packages(before, f'{before}\n[[package]]\nname = "b"\n', {})
+    with pytest.raises(PackagesRefused, match="other packages than the new ones would change"):
+        require_unchanged_packages(before, after, {})
+
+
+def test_a_lock_with_nothing_to_compare_is_refused() -> None:
+    require_unchanged_packages("# yarn lockfile v1\n", "", {})
+    with pytest.raises(PackagesRefused, match="does not say by what"):
+        require_unchanged_packages('a@file:a:\n  version "1.0.0"\n', "", {})
+
+
+def test_only_a_package_manager_s_own_folder_is_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require: Require
+) -> None:
+    require("node", shutil.which("node") is not None, "it is not on PATH")
+    script = tmp_path / "home" / "bin" / "yarn.js"
+    script.parent.mkdir(parents=True)
+    manifest = tmp_path / "home" / "package.json"
+
+    for text in (None, '{"name": "corepack"}'):
+        if text is not None:
+            manifest.write_text(text)
+        with pytest.raises(PrerequisiteError, match="not a plain yarn"):
+            node_client("yarn", script)
+    manifest.write_text('{"name": "yarn"}')
+    assert str(manifest.parent) in {mount.source for mount in node_client("yarn", script).mounts}
+    monkeypatch.setenv("HOME", str(manifest.parent))
+    with pytest.raises(PrerequisiteError, match="not a plain yarn"):
+        node_client("yarn", script)
 
 
 async def test_a_missing_program_is_named(
@@ -180,9 +294,10 @@ async def test_a_missing_program_is_named(
     publish_wheel(index, "alpha", build_wheel("alpha"))
     packages = add_packages(base, tmp_path)
     manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
-    monkeypatch.setenv("PATH", str(tmp_path))
-
-    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+    files = {**base, "pyproject.toml": manifest.encode()}
+    with monkeypatch.context() as without_programs:
+        without_programs.setenv("PATH", str(tmp_path))
+        installed = await packages.install_for(files, interpreter)
 
     assert installed is not None
     assert installed.names == ("alpha==1.0",)
@@ -190,22 +305,31 @@ async def test_a_missing_program_is_named(
     assert "update uv.lock with `uv lock`" in note
     assert "not on PATH" in note
 
+    # The failure is not stored: the lock is updated once the program is there.
+    installed = await add_packages(base, tmp_path).install_for(files, interpreter)
+    assert installed is not None
+    assert installed.files.keys() == {"pyproject.toml", "uv.lock"}
+    # The updated lock is stored.
+    offline = replace(add_packages(base, tmp_path), may_fetch=False)
+    assert await offline.install_for(files, interpreter) == installed
+
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("sandboxed", [True, False])
 @pytest.mark.parametrize("lock", ["yarn.lock", "pnpm-lock.yaml"])
 async def test_a_node_lock_gains_the_new_package_without_its_scripts(
-    lock: str, sandboxed: bool, index: Index, project: Path, tmp_path: Path, require: Require
+    lock: str, index: Index, project: Path, tmp_path: Path, require: Require
 ) -> None:
     require("npm", shutil.which("npm") is not None, "it is not on PATH")
     base = lock_project(project, lock, require)
-    marker = tmp_path / "started"  # a script could leave it only without the sandbox
+    # From the sandbox, a script reaches nothing but the index, through the proxy.
+    request = f"{{host: '127.0.0.1', port: {PORT}, path: '{index.url}/started'}}"
+    script = f"node -e \"require('http').get({request})\""
     publish_npm_package(index, "old", "", "1.1.0")
-    publish_npm_package(index, "alpha", "", postinstall=f"touch {marker}", beta="^1.0.0")
+    publish_npm_package(index, "alpha", "", postinstall=script, beta="^1.0.0")
     publish_npm_package(index, "beta", "")
     # Yarn 2 and later open a tunnel to the index although it speaks plain HTTP, so its host is allowed by name.
     hosts = (index.url.removeprefix("http://"),)
-    packages = replace(add_packages(base, tmp_path, "javascript"), sandboxed=sandboxed, hosts=hosts)
+    packages = replace(add_packages(base, tmp_path, "javascript"), hosts=hosts)
     manifest = PACKAGE_JSON.replace('"old"', '"alpha": "^1.0.0",\n    "old"')
     interpreter = discover_programs(None, os.environ, "javascript")
 
@@ -217,4 +341,4 @@ async def test_a_node_lock_gains_the_new_package_without_its_scripts(
     assert "update" not in notes[0]
     assert "beta@" in installed.files[lock]
     assert "1.1.0" not in installed.files[lock]
-    assert not marker.exists()
+    assert "/started" not in index.requested_paths

@@ -11,13 +11,14 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from suture.core.records import Task, content_hash, decode_record, encode_record
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.core.settings import Settings
+from suture.errors import StorageError
 from suture.project.languages import LANGUAGES, Interpreter
 from suture.project.safety import (
     find_requested_packages,
@@ -43,8 +44,8 @@ from suture.sandbox.tuning import MAX_ADDED_SET_BYTES
 
 ADDERS: Mapping[str, PackageAdder] = {"pip": PythonAdder(), "npm": NodeAdder(), "go": GoAdder()}
 """Keys are values of `LanguageFacts.package_client`."""
-RECORD_NAME = "grown.json"
-"""The file in a cached set that holds its `AddedSet`. The name is an old one; caches hold files with it."""
+RECORD_NAME = "added.json"
+"""The file in a cached set that holds its `AddedSet`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,8 @@ class AddedPackages(PackageSets):
     """
 
     base: Files
-    _stale_locks: dict[str, str] = field(default_factory=dict, init=False)
+    # What `_installed_sets` has as a key -> why the other locks were not updated (`LockUpdates.failures`).
+    _lock_failures: dict[tuple[str, ...], Mapping[str, str]] = field(default_factory=dict, init=False)
 
     @property
     def _adder(self) -> PackageAdder:
@@ -139,7 +141,15 @@ class AddedPackages(PackageSets):
             return ()
         known_locks = (*self._adder.updated_locks, *self._adder.other_locks)
         stale_locks = [lock for lock in known_locks if lock in self.base and lock not in files]
-        locks = ", ".join(f"{lock} {self._stale_locks.get(lock, '')}".strip() for lock in stale_locks)
+        failures = next(
+            (
+                self._lock_failures[requirements]
+                for requirements, installed in self._installed_sets.items()
+                if installed.files.get(manifest_path) == files[manifest_path]
+            ),
+            {},
+        )
+        locks = ", ".join(f"{lock} {failures.get(lock, '')}".strip() for lock in stale_locks)
         update = f", and update {locks}" if locks else ""
         return (
             f"{manifest_path} requires packages that the project's environment lacks: install them{update}",
@@ -180,7 +190,7 @@ class AddedPackages(PackageSets):
         added = self._load_cached(set_folder, interpreter)
         if added is None:
             added = await self._fetch(requirements, set_folder, interpreter)
-        self._stale_locks.update(added.stale_locks)
+        added = await self._update_locks(added, requirements, set_folder, interpreter)
         # `path` and `lock` are those of a set that Suture locks itself. Here the lock, if any, is the project's
         # own, and is among `files`.
         return InstalledPackages(
@@ -198,6 +208,25 @@ class AddedPackages(PackageSets):
             require_installed_folder(install_folder, self._adder.folder)
             await asyncio.to_thread(_store_set, added, install_folder.folder, set_folder)
         await asyncio.to_thread(evict_unused_sets, set_folder.parent)
+        return added
+
+    async def _update_locks(
+        self, added: AddedSet, requirements: tuple[str, ...], set_folder: Path, interpreter: Interpreter
+    ) -> AddedSet:
+        """Return a stored set with the updated locks that it lacks. These are stored too, failures are not."""
+        self._lock_failures[requirements] = {}
+        if not self.may_fetch or not (self.base.keys() & {*self._adder.updated_locks}) - added.files.keys():
+            return added
+        work_folders = self._create_work_folders(requirements, python_version(interpreter), {})
+        with (
+            suppress(StorageError),
+            work_folders as (work_folder, _),
+        ):  # the packages are of use without a lock
+            updates = await self._adder.update_locks(self.base, added, work_folder)
+            self._lock_failures[requirements] = updates.failures
+            if updates.files:
+                added = replace(added, files={**added.files, **updates.files})
+                write_file_atomically(set_folder / RECORD_NAME, json.dumps(encode_record(added)).encode())
         return added
 
     def _version_bounds(self, requirements: tuple[str, ...]) -> Mapping[str, str]:

@@ -117,7 +117,10 @@ runpy.run_module("{module}", run_name="__main__", alter_sys=True)
 async def run_client(
     client: Client, argv: Sequence[str], work_folder: WorkFolder, access: NetworkAccess | None = None
 ) -> None:
-    """Run a package manager's client in one of Suture's folders, which holds no file of a project.
+    """Run a package manager's client in one of Suture's folders.
+
+    Of a project, the folder holds at most the manifest and a lock, and only for a run in the sandbox also the package
+    manager's settings, because they may name plugins, which would otherwise run with the user's rights.
 
     Args:
         argv: Its arguments; paths are relative to the folder.

@@ -132,6 +132,8 @@ UNREACHABLE = re.compile(
     r"|ENOTCACHED|FETCH_ERROR|E40[137]|E429|E5\d\d)\b|(?:self.signed|unable to (?:get|verify)) .*certificate"
 )
 """Matches npm's output if the registry cannot be reached."""
+PACKAGE_NAMES = {"yarn": ("yarn", "@yarnpkg/cli-dist")}
+"""Program -> the packages that it may belong to, if its name is not the only one. The second is Yarn 2 or later."""
 PACKAGE_NAME = re.compile(r"(?:@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*")
 VERSION_RANGE = re.compile(r"[\w.^~<>=*|+ -]{0,100}")
 TABLES = ("dependencies", "devDependencies")
@@ -251,11 +253,23 @@ def _client() -> Client:
 
 
 def node_client(name: str, script: Path) -> Client:
-    """Return a package manager that is a script in the folder `bin` of a package for Node."""
+    """Return a package manager that is a script in the folder `bin` of its own package for Node.
+
+    The whole package is shown in the sandbox, so another folder is refused: with a script `~/bin/yarn.js`, it would be
+    the user's home. Corepack is refused too, because it downloads and runs the version that a manifest names.
+
+    Raises:
+        PrerequisiteError: The script does not belong to a package of this name.
+    """
     node = discover_toolchain(None, os.environ, "javascript")
     assert node is not None
-    package = str(script.parent.parent)
-    mounts = {**node.shown, package: package}
+    folder = script.parent.parent
+    manifest = read_regular_file(folder / "package.json", MAX_CLIENT_SETTINGS_BYTES) or b"{}"
+    package_name = _parse_settings(manifest.decode("utf-8", "replace")).get("name")
+    is_own_package = package_name in PACKAGE_NAMES.get(name, (name,))
+    if not is_own_package or Path.home().resolve().is_relative_to(folder):
+        raise missing_client(name, f"the one on PATH is not a plain {name}")
+    mounts = {**node.shown, str(folder): str(folder)}
     return Client(
         name=name,
         argv=("node", str(script)),

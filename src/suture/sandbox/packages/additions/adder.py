@@ -23,13 +23,26 @@ class AddedSet:
         files: Path -> text of the project's files that change: its manifest and its locks.
         names: The new packages, each with its version.
         beside: Name -> version of the environment's packages that the new ones require.
-        stale_locks: Path of each lock that was not updated -> how to update it, and why that failed, as a phrase.
+        lock_parts: Resolved package with its version -> parts of a lock, of which one must be in an updated lock.
     """
 
     files: Mapping[str, str]
     names: tuple[str, ...]
     beside: Mapping[str, str] = field(default_factory=dict)
-    stale_locks: Mapping[str, str] = field(default_factory=dict)
+    lock_parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockUpdates:
+    """What became of the locks that belong to other package managers than pip, npm and Go.
+
+    Attributes:
+        files: Path -> text of each lock that was updated.
+        failures: Path of each other lock -> the command that updates it, and why Suture did not, as a phrase.
+    """
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    failures: Mapping[str, str] = field(default_factory=dict)
 
 
 class PackageAdder(Protocol):
@@ -38,7 +51,7 @@ class PackageAdder(Protocol):
     folder: str
     """The folder that `fetch` leaves in the work folder to install in."""
     updated_locks: Collection[str] = ()
-    """Locks that a project may have, and that `fetch` updates with the program that owns them."""
+    """Locks that a project may have, and that `update_locks` updates with the program that owns them."""
     other_locks: tuple[str, ...] = ()
     """Locks that a project may have and that are never updated."""
 
@@ -85,6 +98,18 @@ class PackageAdder(Protocol):
             PrerequisiteError: The client is missing, no sandbox can be built, or the index cannot be reached.
         """
         ...
+
+    async def update_locks(self, base: Files, added: AddedSet, work_folder: WorkFolder) -> LockUpdates:
+        """Update each lock of `updated_locks` that the project has and that is not among `added.files`.
+
+        It raises no error if a lock cannot be updated: the packages are of use without it.
+
+        Args:
+            base: The project without the candidate.
+            added: What `fetch` returned.
+            work_folder: An empty folder.
+        """
+        return LockUpdates()
 
     def is_still_valid(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
         """Return whether the environment still has the packages of `AddedSet.beside`."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from suture.core.safe_files import read_regular_file, write_file_atomically
-from suture.errors import PrerequisiteError
+from suture.errors import BudgetExceeded, Cancelled, SutureError, describe_fault
 from suture.sandbox import (
     WRITABLE_DIR,
     Mount,
@@ -23,7 +24,7 @@ from suture.sandbox import (
     get_own_interpreter,
     mounts_for_interpreter,
 )
-from suture.sandbox.packages.additions.adder import Files, read_file_text
+from suture.sandbox.packages.additions.adder import AddedSet, Files, LockUpdates, read_file_text
 from suture.sandbox.packages.client import (
     TEMP_DIR,
     Client,
@@ -39,13 +40,22 @@ CACHE = f"{WRITABLE_DIR}/{TEMP_DIR}/cache"
 """Where a package manager keeps what it downloads; removed with its other temporary files."""
 LOCKED = re.compile(
     r"""(?<!content_hash\ =\ ")\bsha(?:1|256|512)[-:][\w+/=]{20,}  # the hash of a file
-    |^name\ =\ ".+"$                                               # a package in TOML
+    |^name\ =\ ".+"(?:\nversion\ =\ ".+")?$                       # a package in TOML
+    |^source\ =\ \{.+\}$                                           # where uv takes it from: an index, a commit
+    |^(?:resolved_reference|revision)\ =\ ".+"$                    # its commit, of Poetry or PDM
+    |^\ \ resolved\ ".+"$                                          # its address, of Yarn 1
     |^\ \ '?[\w@./-]+.*:$                                          # a package or a workspace member of pnpm
     |(?<=resolution:\ ").+?(?=::|") | (?<=checksum:\ ).+           # a version and its hash, of Yarn 2 or later
     """,
     re.MULTILINE | re.VERBOSE,
 )
 """Matches the parts of a lock that say what is locked. The hash of the manifest is not one of them."""
+ENTRY = re.compile(r"^(?:\[\[package\]\]|\S.*:)$", re.MULTILINE)
+"""Matches the line with which a package begins in a lock in TOML or of Yarn, or a table in one of pnpm."""
+UNREACHABLE = re.compile(
+    r"(?i)error sending request|connection (?:refused|reset|error|failed)|timed? ?out|name resolution|ConnectError"
+)
+"""Matches the output of uv, Poetry and PDM if their index cannot be reached."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,24 +144,11 @@ NODE_LOCK_TOOLS: Mapping[str, LockTool] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class LockUpdates:
-    """What became of the locks that belong to other package managers than pip, npm and Go.
-
-    Attributes:
-        files: Path -> text of each lock that was updated.
-        failures: Path of each other lock -> the command that updates it, and why Suture did not, as a phrase.
-    """
-
-    files: Mapping[str, str]
-    failures: Mapping[str, str]
-
-
 async def update_locks(
     tools: Mapping[str, LockTool],
     base: Files,
-    manifest: Mapping[str, str],
-    new_packages: Mapping[str, Collection[str]],
+    manifest_path: str,
+    added: AddedSet,
     work_folder: WorkFolder,
     find_access: Callable[[WorkFolder], Awaitable[NetworkAccess]],
 ) -> LockUpdates:
@@ -160,21 +157,24 @@ async def update_locks(
     Args:
         tools: Path of a lock -> its package manager.
         base: The project without the candidate.
-        manifest: Path -> text of the manifest with the new packages.
-        new_packages: New package with its version -> parts of a lock (`LOCKED`), of which one must be in the new lock.
-        work_folder: Where the new packages were resolved; each package manager runs in a new folder below it.
+        manifest_path: The manifest to which packages were added.
+        added: The new packages. A lock among its files is left out.
+        work_folder: Each package manager runs in a new folder below it.
         find_access: Returns what a package manager that runs in a folder may reach.
     """
     files: dict[str, str] = {}
     failures: dict[str, str] = {}
-    for path in sorted(tools.keys() & base.keys()):
+    manifest = {manifest_path: added.files[manifest_path]}
+    for path in sorted((tools.keys() & base.keys()) - added.files.keys()):
         tool_folder = replace(work_folder, folder=work_folder.folder / f"{path}.new")
         try:
             lock = await _run_tool(tools[path], path, base, manifest, tool_folder, find_access)
-            _require_kept(read_file_text(base, path), lock, new_packages)
+            require_unchanged_packages(read_file_text(base, path), lock, added.lock_parts)
             files[path] = lock
-        except (PackagesRefused, PrerequisiteError) as fault:
-            reason = fault.reason if isinstance(fault, PackagesRefused) else fault.message
+        except (BudgetExceeded, Cancelled):
+            raise
+        except (PackagesRefused, SutureError, OSError) as fault:
+            reason = fault.message if isinstance(fault, SutureError) else describe_fault(fault)
             failures[path] = f"with `{tools[path].command}` ({reason[:MAX_QUOTED_CHARS]})"
     return LockUpdates(files=files, failures=failures)
 
@@ -188,19 +188,18 @@ async def _run_tool(
     find_access: Callable[[WorkFolder], Awaitable[NetworkAccess]],
 ) -> str:
     """Return the lock at `path` as the package manager updates it. `work_folder` is created."""
+    if not work_folder.sandboxed:  # the project's settings may name plugins, which would run as the user
+        raise PackagesRefused('locks are not updated with safety.fetch_packages = "host"')
     client = _find_client(tool)
     work_folder.folder.mkdir()
-    access = await find_access(work_folder) if work_folder.sandboxed else None
-    if access is not None:
-        variables = {
-            name: text for name, text in os.environ.items() if re.fullmatch(tool.user_variables, name)
-        }
-        settings = {name: _read_user_settings(name) for name in tool.user_settings}
-        access = replace(
-            access,
-            variables={**access.variables, **variables},
-            files={**access.files, **{name: content for name, content in settings.items() if content}},
-        )
+    access = await find_access(work_folder)
+    variables = {name: text for name, text in os.environ.items() if re.fullmatch(tool.user_variables, name)}
+    settings = {name: _read_user_settings(name) for name in tool.user_settings}
+    access = replace(
+        access,
+        variables={**access.variables, **variables},
+        files={**access.files, **{name: content for name, content in settings.items() if content}},
+    )
     for name in {path, *tool.settings} & base.keys():
         write_file_atomically(work_folder.folder / name, base[name])
     for name, text in manifest.items():
@@ -210,19 +209,29 @@ async def _run_tool(
 
 
 def _read_user_settings(name: str) -> bytes:
-    return read_regular_file(Path.home() / name, MAX_CLIENT_SETTINGS_BYTES, follow=True) or b""
+    """Return the content of a file in the user's home folder; empty if there is none, or if it cannot be read."""
+    with suppress(OSError):
+        return read_regular_file(Path.home() / name, MAX_CLIENT_SETTINGS_BYTES, follow=True) or b""
+    return b""
 
 
-def _require_kept(old: str, new: str, new_packages: Mapping[str, Collection[str]]) -> None:
-    """Check that a lock still locks what it did, and that it locks the new packages that the tests run with.
+def require_unchanged_packages(old: str, new: str, lock_parts: Mapping[str, tuple[str, ...]]) -> None:
+    """Check that a lock still locks what it did, and that it locks the packages that the tests run with.
+
+    Args:
+        old: The project's lock.
+        new: The updated lock.
+        lock_parts: See `AddedSet`.
 
     Raises:
-        PackagesRefused: It does not.
+        PackagesRefused: It does not, or the old lock has entries of which nothing can be compared.
     """
-    locked = set(LOCKED.findall(new))
-    if not locked.issuperset(LOCKED.findall(old)):
+    locked_before, locked = set(LOCKED.findall(old)), set(LOCKED.findall(new))
+    if not locked_before and ENTRY.search(old):
+        raise PackagesRefused("it does not say by what its packages are locked")
+    if not locked >= locked_before:
         raise PackagesRefused("other packages than the new ones would change")
-    for package, parts in new_packages.items():
+    for package, parts in lock_parts.items():
         if locked.isdisjoint(parts):
             raise PackagesRefused(f"it would not lock {package}, with which the tests run")
 
@@ -261,9 +270,3 @@ def _find_client(tool: LockTool) -> Client:
     # Poetry and PDM start the interpreters on PATH to ask what they are.
     argv = (python.executable, "-I", "-B", "-c", guarded_module_code(name, may_start=True))
     return replace(client, argv=argv, host_argv=argv, mounts=mounts_for_interpreter(python))
-
-
-UNREACHABLE = re.compile(
-    r"(?i)error sending request|connection (?:refused|reset|error|failed)|timed? ?out|name resolution|ConnectError"
-)
-"""Matches the output of uv, Poetry and PDM if their index cannot be reached."""

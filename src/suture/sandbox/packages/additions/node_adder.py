@@ -13,7 +13,14 @@ from typing import Any
 
 from suture.core.safe_files import read_regular_file, write_file_atomically
 from suture.project.languages import Interpreter
-from suture.sandbox.packages.additions.adder import AddedSet, Files, PackageAdder, WorkFolders, read_file_text
+from suture.sandbox.packages.additions.adder import (
+    AddedSet,
+    Files,
+    LockUpdates,
+    PackageAdder,
+    WorkFolders,
+    read_file_text,
+)
 from suture.sandbox.packages.additions.lock_update import NODE_LOCK_TOOLS, update_locks
 from suture.sandbox.packages.client import NetworkAccess, parse_origins
 from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, PackagesRefused, WorkFolder
@@ -190,36 +197,35 @@ class NodeAdder(PackageAdder):
         _write_files(resolve_folder, manifest, old_lock)
         await run_npm(["install", "--package-lock-only"], resolve_folder, with_addresses=with_addresses)
         lock = resolve_folder.read_text(LOCK)
-        new_entries = {
-            path: entry for path, entry in parse_lock(lock).items() if old_entries.get(path) != entry
-        }
+        entries = parse_lock(lock)
+        new_entries = {path: entry for path, entry in entries.items() if old_entries.get(path) != entry}
         require_from_registry(
             path for path, entry in new_entries.items() if not entry.get("integrity") or entry.get("link")
         )
         _write_files(install_folder, manifest, lock)
         await run_npm(["ci"], install_folder, with_addresses=with_addresses)
         requested = {requirement.partition(" ")[2].rpartition("@")[0] for requirement in requirements}
-        new_packages = {
-            f"{name}@{entry['version']}": (str(entry["integrity"]), f"{name}@npm:{entry['version']}")
-            for path, entry in new_entries.items()
+        # Not only `new_entries`: a requested package may be there already, because another one requires it.
+        lock_parts = {
+            f"{name}@{entry.get('version')}": (
+                str(entry.get("integrity")),
+                f"{name}@npm:{entry.get('version')}",
+            )
+            for path, entry in entries.items()
             if (name := path.removeprefix("node_modules/")) in requested
         }
-        updates = await update_locks(
-            NODE_LOCK_TOOLS,
-            base,
-            {MANIFEST: manifest},
-            new_packages,
-            resolve_folder,
-            _find_access,
-        )
         return AddedSet(
-            files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {}), **updates.files},
+            files={MANIFEST: manifest, **({LOCK: lock} if LOCK in base else {})},
             names=installed_names(new_entries, install_folder.folder),
-            stale_locks=updates.failures,
+            lock_parts=lock_parts,
         )
 
+    async def update_locks(self, base: Files, added: AddedSet, work_folder: WorkFolder) -> LockUpdates:
+        """See `PackageAdder`."""
+        return await update_locks(NODE_LOCK_TOOLS, base, MANIFEST, added, work_folder, _find_node_access)
 
-async def _find_access(work_folder: WorkFolder) -> NetworkAccess:
+
+async def _find_node_access(work_folder: WorkFolder) -> NetworkAccess:
     """Return what Yarn or pnpm may reach: the same as npm, and Yarn's own name for npm's default registry."""
     access = await find_npm_access(("npm",), work_folder)
     default, other_name = (parse_origins([f"https://{host}"], ()) for host in DEFAULT_REGISTRIES)

@@ -16,6 +16,7 @@ from suture.project.safety import normalise_package_name
 from suture.sandbox.packages.additions.adder import (
     AddedSet,
     Files,
+    LockUpdates,
     PackageAdder,
     WorkFolders,
     detect_newline,
@@ -132,16 +133,19 @@ class PythonAdder(PackageAdder):
         files = {self.manifest_path(base): self.write_manifest(base, requirements)}
         if lock_path:
             files[lock_path] = insert_pins(read_file_text(base, lock_path), lines)
-        new_packages = {line.split()[0]: (line.rpartition("--hash=")[2],) for line in missing_lines}
-        updates = await update_locks(
-            PYTHON_LOCK_TOOLS, base, files, new_packages, resolve_folder, partial(_find_access, requirements)
-        )
         return AddedSet(
-            files={**files, **updates.files},
-            names=tuple(new_packages),
+            files=files,
+            names=tuple(line.split()[0] for line in missing_lines),
             beside=beside,
-            stale_locks=updates.failures,
+            # Also of what the environment has: the tests run with these versions.
+            lock_parts={line.split()[0]: (line.rpartition("--hash=")[2],) for line in lines},
         )
+
+    async def update_locks(self, base: Files, added: AddedSet, work_folder: WorkFolder) -> LockUpdates:
+        """See `PackageAdder`."""
+        find_access = partial(_find_python_access, list(map(_normalised_name, added.lock_parts)))
+        manifest_path = self.manifest_path(base)
+        return await update_locks(PYTHON_LOCK_TOOLS, base, manifest_path, added, work_folder, find_access)
 
     def is_still_valid(self, beside: Mapping[str, str], interpreter: Interpreter) -> bool:
         """See `PackageAdder`."""
@@ -156,9 +160,9 @@ class PythonAdder(PackageAdder):
         return REQUIREMENTS_TXT if is_pinned(read_file_text(base, REQUIREMENTS_TXT)) else ""
 
 
-async def _find_access(requirements: Sequence[str], work_folder: WorkFolder) -> NetworkAccess:
+async def _find_python_access(names: Sequence[str], work_folder: WorkFolder) -> NetworkAccess:
     """Return what uv, Poetry or PDM may reach: the same as pip."""
-    access = await find_pip_access(list(map(_normalised_name, requirements)), work_folder)
+    access = await find_pip_access(names, work_folder)
     certificate = access.variables.get("PIP_CERT")
     if not certificate:
         return access
