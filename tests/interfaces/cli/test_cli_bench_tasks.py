@@ -21,13 +21,15 @@ def model(script: Script) -> str:
 
 
 @pytest.mark.usefixtures("sandbox", "active_bare_python")
-def test_tasks_are_measured_once(cli: Cli, model: str) -> None:
+def test_tasks_are_measured_once(cli: Cli, model: str, home: Path) -> None:
     arguments = ("bench", "tasks", "mine", str(TASKS), "--task", "invoice_totals", "--model", model, "--json")
     result = cli(*arguments)
     assert result.exit_code == 0, result.output
     (summary,) = json.loads(result.stdout)
     assert (summary["tasks"], summary["faults"], summary["passed"][0]["estimate"]) == (1, 0, 1)
     assert "invoice_totals: solved at attempt 1" in result.stderr
+    session = json.loads((home / "benchmarks/mine/task_sessions.jsonl").read_text())
+    assert session["sandbox"] == "bubblewrap (level namespace)"
 
     again = cli(*arguments)
     assert json.loads(again.stdout) == [summary]
