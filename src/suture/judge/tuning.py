@@ -220,6 +220,8 @@ MAX_PROPOSED_CALLS = 24
 MAX_PROPOSED_EXAMPLES = 5
 MAX_DIFFERING_EXAMPLES = 2
 """Results that a person is asked about, and how many of them at most are calls on which versions differ."""
+MAX_RAISING_CALLS = 2
+"""Calls that raise an exception and are shown beside the results. Chosen by judgement; not measured."""
 MAX_EXAMPLE_CHARS = 120
 """Maximum characters of a call, and of a result, that a person can check at a glance. This limit and the three above
 are chosen by judgement."""

@@ -8,6 +8,7 @@ import random
 
 import pytest
 
+from suture.core.ledger.kinds import RaisingCall
 from suture.core.records import Candidate, Task
 from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
@@ -93,7 +94,9 @@ async def test_a_division_is_shown_with_a_remainder(
     suite = await prepare_suite(Task(statement="Split a bill fairly."), sandbox, sandbox_settings)
     code = "def split_bill(cents, n):\n    return cents // n\n"
 
-    examples = await propose_examples([Candidate(files={"solution.py": code}, origin="sample")], suite)
+    examples = (
+        await propose_examples([Candidate(files={"solution.py": code}, origin="sample")], suite)
+    ).examples
 
     assert examples[0].call == "split_bill(10, 4)"
     assert examples[0].answers == ("2",)
@@ -105,7 +108,21 @@ async def test_a_parameter_of_unknown_type_is_tried_with_several(
     suite = await prepare_suite(Task(statement="Whether it is a palindrome."), sandbox, sandbox_settings)
     code = "def is_palindrome(thing):\n    return thing.lower() == thing.lower()[::-1]\n"
 
-    examples = await propose_examples([Candidate(files={"solution.py": code}, origin="sample")], suite)
+    examples = (
+        await propose_examples([Candidate(files={"solution.py": code}, origin="sample")], suite)
+    ).examples
 
     assert {example.answers for example in examples} == {("True",), ("False",)}
     assert 3 <= len(examples) <= 5
+
+
+async def test_a_call_that_raises_is_shown_without_being_an_example(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    suite = await prepare_suite(Task(statement="The longest word."), sandbox, sandbox_settings)
+    code = "def longest_word(sentence):\n    return max(sentence.split(), key=len)\n"
+
+    proposed = await propose_examples([Candidate(files={"solution.py": code}, origin="sample")], suite)
+
+    assert RaisingCall(call="longest_word('')", exception="ValueError") in proposed.raising_calls
+    assert all(example.call != "longest_word('')" for example in proposed.examples)

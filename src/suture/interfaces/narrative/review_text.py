@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from suture.interfaces.narrative.plain_text import format_count
@@ -10,7 +10,7 @@ from suture.interfaces.narrative.wording import REVIEW_QUESTION_TEXTS
 
 if TYPE_CHECKING:
     from suture.api import Review
-    from suture.core.ledger.kinds import ProposedExample, ReviewStage
+    from suture.core.ledger.kinds import ReviewStage
     from suture.core.records import Reason
 
 MAX_QUESTION_CHARS = 6000
@@ -58,13 +58,15 @@ def render_stage_question(stage: ReviewStage, count: int) -> str:
     )
 
 
-def example_lines(examples: Sequence[ProposedExample]) -> Iterator[str]:
-    """Yield calls of new code with their results."""
-    for example in examples:
+def example_lines(review: Review) -> Iterator[str]:
+    """Yield calls of new code with their results, and calls that raise an exception."""
+    for example in review.examples:
         if len(example.answers) == 1:
             yield f"  {example.call} == {example.answers[0]}"
         else:
             yield f"  {example.call}: the versions give {' or '.join(example.answers)}"
+    for raising in review.raising_calls:
+        yield f"  {raising.call} raises {raising.exception} (not checked)"
 
 
 def render_ending_reason(reason: Reason) -> str:
@@ -85,7 +87,7 @@ def review_as_text(review: Review) -> str:
         paragraphs.append("\n".join(difference_lines(review.difference, review.changes, ("first", "second"))))
     if review.diagnosis is not None:
         paragraphs.append(f"Diagnosis: {review.diagnosis.root_cause}")
-    paragraphs += ["\n".join(example_lines(review.examples))] if review.examples else []
+    paragraphs += ["\n".join(lines)] if (lines := list(example_lines(review))) else []
     if review.diff:
         paragraphs.append(review.diff)
     text = "\n\n".join(paragraphs)
@@ -106,6 +108,7 @@ def review_as_json(review: Review) -> dict[str, Any]:
         "difference": encode_record(review.difference) if review.difference else None,
         "changes": [encode_record(change) for change in review.changes],
         "examples": [encode_record(example) for example in review.examples],
+        "raising_calls": [encode_record(call) for call in review.raising_calls],
         "moves": [
             {**encode_record(move), "reason": render_reason(move.reason) if move.reason else ""}
             for move in review.moves

@@ -12,9 +12,10 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from suture.core.ledger.kinds import ProposedExample
+from suture.core.ledger.kinds import ProposedExample, RaisingCall
 from suture.core.records import Candidate
 from suture.judge.differential.behaviour_comparison import make_call_program, read_answer, render_call
 from suture.judge.differential.input_generation import Arguments, edge_inputs, mutate_inputs
@@ -25,6 +26,7 @@ from suture.judge.tuning import (
     MAX_EXAMPLE_CHARS,
     MAX_PROPOSED_CALLS,
     MAX_PROPOSED_EXAMPLES,
+    MAX_RAISING_CALLS,
     PROPOSALS_TIMEOUT_S,
     PROPOSED_CALL_TIMEOUT_S,
 )
@@ -76,13 +78,27 @@ FALLBACK_TYPES = ("list[int]", "int", "str")
 """Tried where neither annotation nor name says more, or where the first guess gives no result."""
 
 
-async def propose_examples(
-    candidates: Sequence[Candidate], suite: Suite, *, seed: int = 0
-) -> tuple[ProposedExample, ...]:
+MISUSE = ("", "TypeError", "AttributeError")
+"""Exceptions that show nothing about the code, because the guessed arguments may have the wrong type."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProposedCalls:
+    """What a person sees of new code.
+
+    Attributes:
+        examples: Calls with their results: first those on which the candidates agree, then some on which they differ.
+        raising_calls: Calls on which the first candidate raises an exception.
+    """
+
+    examples: tuple[ProposedExample, ...] = ()
+    raising_calls: tuple[RaisingCall, ...] = ()
+
+
+async def propose_examples(candidates: Sequence[Candidate], suite: Suite, *, seed: int = 0) -> ProposedCalls:
     """Return a few calls of the function that the task asks for, with the results of all candidates.
 
-    Calls on which candidates agree come first, then some on which they differ. The result is empty if no function can
-    be called with plain data, or if it returns nothing that an assert could compare.
+    There are none if no function can be called with plain data, or if it returns nothing that an assert could compare.
 
     Args:
         candidates: Different candidates, the likeliest first. The calls name the function of the first one.
@@ -94,9 +110,10 @@ async def propose_examples(
         (candidate, function) for candidate, function in zip(candidates, functions, strict=True) if function
     ]
     if not pairs or functions[0] is None:
-        return ()
+        return ProposedCalls()
     calls = list(itertools.islice(generate_arguments(functions[0], random.Random(seed)), MAX_PROPOSED_CALLS))
     results: list[list[str | None]] = []
+    exceptions: list[list[str]] = []
     try:
         async with asyncio.timeout(PROPOSALS_TIMEOUT_S):
             for candidate, function in pairs:
@@ -105,10 +122,23 @@ async def propose_examples(
                 ]
                 outcomes = await run_programs(candidate, suite, programs, PROPOSED_CALL_TIMEOUT_S)
                 results.append([_read_literal(outcome) for outcome in outcomes])
+                exceptions.append([_read_exception(outcome) for outcome in outcomes])
     except TimeoutError:
         pass  # only what ran in time is proposed
-    rows = zip(calls, *results, strict=True) if results else ()
-    return _select_examples(functions[0].name, rows)
+    if not results:
+        return ProposedCalls()
+    name = functions[0].name
+    raising_calls = [
+        RaisingCall(call=render_call(name, repr(arguments)), exception=exception)
+        for arguments, exception in zip(calls, exceptions[0], strict=True)
+        if exception not in MISUSE
+    ]
+    return ProposedCalls(
+        examples=_select_examples(name, zip(calls, *results, strict=True)),
+        raising_calls=tuple(call for call in raising_calls if len(call.call) <= MAX_EXAMPLE_CHARS)[
+            :MAX_RAISING_CALLS
+        ],
+    )
 
 
 def find_main_function(text: str, entry_point: str | None) -> ast.FunctionDef | None:
@@ -244,6 +274,13 @@ def _read_literal(outcome: ProgramOutcome) -> str | None:
         return repr(ast.literal_eval(answer.text))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _read_exception(outcome: ProgramOutcome) -> str:
+    """Return the name of the exception that a call raised; empty if it returned, or if it took too long."""
+    if outcome.digest or outcome.live_reason or outcome.status == "timeout":
+        return ""
+    return str(outcome.fact.get("exception", "")).partition(":")[0]
 
 
 def _select_examples(

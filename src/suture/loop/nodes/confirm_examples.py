@@ -42,11 +42,11 @@ async def confirm_examples(state: LoopState, runtime: Runtime[RunContext]) -> di
     text = "\n".join(render_agreed(question.examples))
     if answer["choice"] == "edit":
         text = context.candidates.load(answer["blob"]).files[EXAMPLES_FILE]
-    text, named_so = await _choose_function_name(text, question, attempts, context)
+    text, same_named = await _choose_function_name(text, question, attempts, context)
     context.ledger.append(ExamplesConfirmed(asserts=tuple(check.source for check in read_examples(text))))
     suite = await context.suites.load()
     judged = [
-        await judge_again(attempt, suite, context) if attempt.candidate in named_so else attempt
+        await judge_again(attempt, suite, context) if attempt.candidate in same_named else attempt
         for attempt in judged_attempts(state)
     ]
     checks = sum(check.trust >= context.trust_threshold for check in suite.task.checks)
@@ -61,7 +61,7 @@ async def _make_question(attempts: Sequence[Attempt], state: LoopState, context:
             return asked
     async with context.budget.time_limit():
         candidates = [context.candidates.load(attempt.blob) for attempt in attempts]
-        examples = await propose_examples(
+        proposed = await propose_examples(
             candidates, await context.suites.load(), seed=context.settings.repair.seed
         )
     return ReviewAsked(
@@ -72,7 +72,8 @@ async def _make_question(attempts: Sequence[Attempt], state: LoopState, context:
         candidate=attempts[0].candidate,
         blob=attempts[0].blob,
         verdict=attempts[0].verdict,
-        examples=examples,
+        examples=proposed.examples,
+        raising_calls=proposed.raising_calls,
     )
 
 

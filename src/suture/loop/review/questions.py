@@ -21,6 +21,7 @@ from suture.core.ledger.kinds import (
     DistinguishingInput,
     MovesDecided,
     ProposedExample,
+    RaisingCall,
     ReviewAnswered,
     ReviewAsked,
     ReviewChoice,
@@ -97,6 +98,7 @@ class Review:
         changes: For the stage `distinguish`, these two repairs, in the order of the answers.
         examples: For the stage `examples`, calls of the candidate with their results; empty if no call that was
             guessed returned a value, so that the person is asked for a call and its result.
+        raising_calls: For the stage `examples`, calls on which the candidate raises an exception.
     """
 
     run_id: str
@@ -111,6 +113,7 @@ class Review:
     difference: DistinguishingInput | None = None
     changes: tuple[ComparedChange, ...] = ()
     examples: tuple[ProposedExample, ...] = ()
+    raising_calls: tuple[RaisingCall, ...] = ()
 
     @property
     def facts(self) -> tuple[Counterexample, ...]:
@@ -206,6 +209,7 @@ def load_review(folder: RunFolder, question: ReviewAsked) -> Review:
         difference=question.distinguishing_input,
         changes=_find_compared_changes(folder, question.distinguishing_input),
         examples=question.examples,
+        raising_calls=question.raising_calls,
     )
 
 

@@ -69,6 +69,19 @@ class ProposedExample:
     answers: tuple[str, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class RaisingCall:
+    """A call of new code that raises an exception.
+
+    Attributes:
+        call: The call, as source.
+        exception: The name of the exception's class.
+    """
+
+    call: str
+    exception: str
+
+
 class ReviewAsked(Payload, kind="review.asked"):
     """A person is asked for a review.
 
@@ -85,6 +98,7 @@ class ReviewAsked(Payload, kind="review.asked"):
         diagnosis: Why it fails, if a role has diagnosed it.
         distinguishing_input: For `distinguish`, the input on which the repairs differ, and their answers.
         examples: For `examples`, calls of the candidate with their results.
+        raising_calls: For `examples`, calls on which the candidate raises an exception. Nothing checks them.
     """
 
     key: str
@@ -98,6 +112,7 @@ class ReviewAsked(Payload, kind="review.asked"):
     diagnosis: Diagnosis | None = None
     distinguishing_input: DistinguishingInput | None = None
     examples: tuple[ProposedExample, ...] = ()
+    raising_calls: tuple[RaisingCall, ...] = ()
 
 
 class ReviewAnswered(Payload, kind="review.answered"):

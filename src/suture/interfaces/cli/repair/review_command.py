@@ -85,7 +85,7 @@ def review(run: RunName = "last", assignments: Assignments = None, as_json: Json
         return
     lines = [f"run {question.run_id} is waiting for your answer: {render_review_question(question)}"]
     if question.difference is None:
-        lines += [*_context_lines(question), *example_lines(question.examples)]
+        lines += [*_context_lines(question), *example_lines(question)]
     else:
         from suture.interfaces.narrative.rival_text import difference_lines
 
@@ -216,9 +216,10 @@ def _written_code_lines(question: Review) -> Iterator[str]:
         yield from (f"  {line}" for line in text.splitlines())
     if question.examples:
         yield "No test or example says what is right. The code returns:"
-        yield from example_lines(question.examples)
+        yield from example_lines(question)
     else:
         yield "No test or example says what is right, and no call that Suture guessed returned a value."
+        yield from example_lines(question)
 
 
 def _context_lines(question: Review) -> Iterator[str]:

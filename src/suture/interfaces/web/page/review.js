@@ -48,7 +48,8 @@ function confirmed(question, press) {
   const [[path, text]] = Object.entries(question.texts);
   const asserts = el("textarea", { rows: "10", spellcheck: "false", class: "code", value: text });
   const shown = ({ call, answers }) => el("li", {}, el("code", {}, answers.length > 1 ? `${call}: ${answers.join(" or ")}` : `${call} == ${answers[0]}`), answers.length > 1 ? " (the versions differ)" : "");
-  return el("div", {}, el("ul", {}, question.examples.map(shown)),
+  const raising = ({ call, exception }) => el("li", {}, el("code", {}, call), ` raises ${exception} (not checked)`);
+  return el("div", {}, el("ul", {}, question.examples.map(shown), question.raising_calls.map(raising)),
     el("div", { class: "row" }, press("These are right", () => ({ choice: "approve" }), "main"), press("They are not right", () => ({ choice: "reject" })), press("Stop the run", () => ({ choice: "abort" }), "danger")),
     el("details", {}, el("summary", {}, "Edit the results"), field("Results", asserts), press("Use my results", () => ({ choice: "edit", files: { [path]: asserts.value } }))));
 }
