@@ -9,6 +9,7 @@ from suture.loop.judgement.code_findings import alters_test_run, find_configurat
 PYPROJECT = '[project]\nname = "shop"\nversion = "1.0"\n\n[tool.pytest.ini_options]\ntestpaths = ["tests"]\n'
 WORKFLOW = "steps:\n  - uses: actions/checkout@v4\n  - run: python -m pytest\n"
 HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "suture judge"}]}]}}'
+GATE = HOOKS.replace("suture judge", "suture judge --hook")
 PACKAGE = '{"version": "1.0.0", "scripts": {"test": "jest"}}'
 
 
@@ -25,6 +26,8 @@ PACKAGE = '{"version": "1.0.0", "scripts": {"test": "jest"}}'
         ("package.json", PACKAGE, PACKAGE.replace("1.0.0", "1.1.0")),
         (".claude/settings.json", '{"model": "small"}', '{"model": "large", "permissions": {}}'),
         ("app/.gemini/settings.json", "", '{"theme": "dark"}'),
+        (".claude/settings.json", "", GATE),
+        (".codex/hooks.json", "", GATE.replace("suture", "/home/me/shop/.venv/bin/suture")),
     ],
 )
 def test_versions_and_other_tools_do_not(path: str, before: str, after: str) -> None:
@@ -48,6 +51,10 @@ def test_versions_and_other_tools_do_not(path: str, before: str, after: str) -> 
         (".claude/settings.json", HOOKS, HOOKS.replace("{", '{"disableAllHooks": true, ', 1)),
         (".gemini/settings.json", HOOKS, "{}"),
         (".codex/hooks.json", HOOKS, ""),
+        (".codex/hooks.json", HOOKS, GATE),
+        (".claude/settings.local.json", "", GATE.replace("{", '{"disableAllHooks": true, ', 1)),
+        (".claude/settings.json", "", GATE.replace("--hook", "--hook || true")),
+        (".claude/settings.json", "", '{"hooks": {"Stop": []}}'),
         ("conf/jest.config.js", "module.exports = {}", "module.exports = {testMatch: []}"),
     ],
 )

@@ -94,3 +94,15 @@ def test_each_finding_is_on_the_screen_once_and_with_its_place(explain: bool) ->
 
 def test_a_sign_of_another_version_is_shown_as_it_is_recorded() -> None:
     assert render_sign("x{y}", "names", 1, 2, " (line 2)") == "x{y} (line 2)"
+
+
+def test_the_headline_of_remarks_begins_with_what_is_fixed_and_names_the_file() -> None:
+    hooks = ChangeFinding(
+        code="configuration_changed", severity="remark", path=".claude/settings.json", detail="agent_hooks"
+    )
+    judgement = replace(HONEST, outcome="accepted_with_remarks", findings=(hooks,))
+    headline = judgement_as_json(judgement)["headline"]
+    assert headline == (
+        f"Accepted ({len(FIXED)} fixed), with remarks: .claude/settings.json: this file holds the hooks of a coding "
+        "agent: check that the gate is still there"
+    )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 
 from suture.core.records.judgement import ChangeFinding, FindingCode, FindingSeverity, Judgement
 
+AGENT_HOOKS = "agent_hooks"
+"""`ChangeFinding.detail` of a `configuration_changed` about the hooks of a coding agent."""
 MAX_NAMED = 3
 """Names that one sentence lists."""
 SIGN_TEXTS: Mapping[str, tuple[str, str]] = {
@@ -205,7 +207,9 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
         f"{_test(f)} passes without reaching the assertion at which it failed before: check what ends it earlier"
     ),
     "configuration_changed": lambda f: (
-        "this file decides which tests run, or what their failure stops: check that nothing is left out"
+        "this file holds the hooks of a coding agent: check that the gate is still there"
+        if f.detail == AGENT_HOOKS
+        else "this file decides which tests run, or what their failure stops: check that nothing is left out"
     ),
     "capability": lambda f: (
         f"new code uses {_names(f)}, with which code can pass its tests although it is wrong: check what it is for"

@@ -83,7 +83,7 @@ def render_judgement(judgement: Judgement, *, explain: bool = False) -> str:
 
 
 def render_headline(judgement: Judgement) -> str:
-    """Return the verdict and the gravest finding in one line."""
+    """Return the verdict and the gravest finding, with its place, in one line."""
     if judgement.outcome == "not_comparable":
         detail = judgement.detail.strip().splitlines()
         return f"Not comparable: {REASON_TEXTS[judgement.reason]}" + (f": {detail[-1]}" if detail else "")
@@ -92,7 +92,7 @@ def render_headline(judgement: Judgement) -> str:
     text = render_verdict(judgement)
     if not leads_with_finding(judgement):
         return f"{text}."
-    return f"{text}: {render_finding(judgement.findings[0])}"
+    return f"{text}: {_render_with_place(judgement.findings[0])}"
 
 
 def leads_with_finding(judgement: Judgement) -> bool:
@@ -103,9 +103,12 @@ def leads_with_finding(judgement: Judgement) -> bool:
 def render_verdict(judgement: Judgement) -> str:
     """Return the verdict in a few words.
 
-    It says so if it does not rest on all tests, or if tests fail with an accepted change that failed before, too.
+    It says so if it does not rest on all tests, or if tests fail with an accepted change that failed before, too. If
+    there are remarks, how many tests are fixed comes before them.
     """
     text, scope = OUTCOME_TEXTS[judgement.outcome], judgement.scope
+    if judgement.outcome == "accepted_with_remarks" and judgement.tests.fixed:
+        text = f"Accepted ({len(judgement.tests.fixed)} fixed), with remarks"
     if judgement.ok and (failing := len(judgement.tests.still_failing)):
         text += f", but {format_count(failing, 'test')} still fail{'s' if failing == 1 else ''}, as before"
     if scope.kind != "quick":

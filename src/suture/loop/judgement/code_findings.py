@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from suture.core.records.finding_text import AGENT_HOOKS
 from suture.core.records.judgement import ChangeFinding, FindingSeverity, GuardedLines
 from suture.core.settings import SafetySettings
 from suture.judge.capabilities import find_change_capabilities
@@ -72,7 +73,8 @@ def _find_configuration(change: ProposedChange) -> Iterator[ChangeFinding]:
     for path in find_configuration_changes(change.before, change.changed):
         decides = alters_test_run(path, change.old_text(path), change.new_text(path))
         severity: FindingSeverity = "remark" if decides else "note"
-        yield ChangeFinding(code="configuration_changed", severity=severity, path=path)
+        detail = AGENT_HOOKS if is_protected(path, AGENT_HOOK_GLOBS) else ""
+        yield ChangeFinding(code="configuration_changed", severity=severity, path=path, detail=detail)
 
 
 def _find_signs(change: ProposedChange, runs: TestRuns, *, gains: bool) -> Iterator[ChangeFinding]:
@@ -206,14 +208,15 @@ def find_guard_findings(guards: GuardedLines, has_proof: bool) -> Iterator[Chang
         )
 
 
+AGENT_HOOK_GLOBS = (".claude/settings*.json", ".codex/hooks.json", ".gemini/settings.json")
+"""Globs of files that hold the hooks of coding agents."""
 CONFIGURATION_GLOBS = (
     "pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", ".coveragerc", "noxfile.py", "suture.toml",
     "package.json", "jest.config.*", "vitest.config.*", "vite.config.*", ".mocharc*", "[Mm]akefile", "GNUmakefile",
     "justfile", "Taskfile.y*ml", "*Dockerfile*test*", "*test*Dockerfile*", ".github/workflows/", ".github/actions/",
     ".gitlab-ci.yml", ".circleci/", "azure-pipelines.yml", "bitbucket-pipelines.yml", ".travis.yml", ".drone.yml",
     "appveyor.yml", ".appveyor.yml", ".buildkite/", ".woodpecker*", "Jenkinsfile", ".pre-commit-config.yaml", ".husky/",
-    "lefthook.yml", "codecov.yml", ".codecov.yml", "CODEOWNERS", ".claude/settings*.json", ".codex/hooks.json",
-    ".gemini/settings.json",
+    "lefthook.yml", "codecov.yml", ".codecov.yml", "CODEOWNERS", *AGENT_HOOK_GLOBS,
 )  # fmt: skip
 """Globs of files that say which tests run, and what their failure stops, such as the hooks of coding agents."""
 SCRIPT_SUFFIXES = (".sh", ".bash", ".zsh", ".fish", ".ps1", ".bat", ".cmd")
@@ -227,6 +230,9 @@ TEST_KEYS = ("scripts", "jest", "mocha", "ava", "tap", "c8", "nyc", "vitest", "t
 AGENT_FOLDERS = (".claude", ".gemini")
 HOOK_KEYS = ("hooks", "hooksConfig", "disableAllHooks")
 """Keys of the settings of coding agents that say which checks run."""
+SUTURE_HOOK = re.compile(r"(?:/(?:[\w.-]+/)+)?suture judge --hook(?: --quick)?")
+"""Matches the command of a hook that docs/agents.md recommends. Agents need an absolute path to a virtual
+environment."""
 SECTION = re.compile(r"\[+([^\[\]]+)\]+\s*(?:#.*)?$")
 PINNED_VERSION = re.compile(
     r"(?:-\s*)?(?:uses|rev|image|tag|name|[\w-]*(?:python|node|go|version)[\w-]*):(?!.*(?:\|\||;))"
@@ -264,6 +270,8 @@ def alters_test_run(path: str, before: str, after: str) -> bool:
         after: The file's content after the change; empty for a removed file.
     """
     name = posixpath.basename(path)
+    if is_protected(path, AGENT_HOOK_GLOBS) and not before and _holds_only_suture_hooks(after):
+        return False
     if name in SECTION_FILES:
         return _read_sections(before) != _read_sections(after)
     if name == "package.json":
@@ -273,6 +281,20 @@ def alters_test_run(path: str, before: str, after: str) -> bool:
     if name.endswith((".yml", ".yaml")):
         return _drop_pinned_versions(before) != _drop_pinned_versions(after)
     return True
+
+
+def _holds_only_suture_hooks(text: str) -> bool:
+    """Return whether the settings of a coding agent hold the hooks of Suture and nothing else."""
+    try:
+        settings = json.loads(text)
+        hooks = [hook for groups in settings["hooks"].values() for group in groups for hook in group["hooks"]]
+        return (
+            settings.keys() == {"hooks"}
+            and bool(hooks)
+            and all(SUTURE_HOOK.fullmatch(hook["command"]) for hook in hooks)
+        )
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return False
 
 
 def _read_sections(text: str) -> dict[str, list[str]]:
