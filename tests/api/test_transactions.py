@@ -147,6 +147,16 @@ def test_after_an_error_at_any_step_of_a_commit_and_its_undo_the_next_command_re
     break_everywhere(committed, tmp_path / "after", undo_change, break_at, steps)
 
 
+def test_a_second_undo_says_that_the_change_was_undone(healed: HealedProject) -> None:
+    apply_change(healed)
+    undo(settings=healed.settings)
+
+    with pytest.raises(
+        UsageError, match=f"the change that run {healed.run_id} made in this folder was undone"
+    ):
+        undo(settings=healed.settings)
+
+
 @pytest.mark.parametrize("by_id", [False, True])
 def test_the_undo_of_a_killed_apply_takes_it_back(healed: HealedProject, by_id: bool) -> None:
     step = 40

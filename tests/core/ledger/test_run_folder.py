@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -142,5 +143,28 @@ def test_last_is_per_project_and_newest_is_global(tmp_path: Path, monkeypatch: p
 
     assert find_run(tmp_path, "last").path == runs[3]
     assert find_run(tmp_path, "newest").id == "20260109"
-    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c").mkdir()
+    monkeypatch.chdir(tmp_path / "c")
     assert find_run(tmp_path, "last").id == "20260109"
+
+
+def test_last_prefers_this_folder_then_one_around_it_then_one_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a" / "books" / "shelf").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    for number, project in enumerate(("a/books/shelf", "a/books", "a", "elsewhere")):
+        run = new_run(tmp_path, run_id=f"2026010{number}")
+        run.ledger_path.write_text(json.dumps({"data": {"project": str(tmp_path / project)}}) + "\n")
+
+    def find_last(folder: str) -> str:
+        monkeypatch.chdir(tmp_path / folder)
+        return find_run(tmp_path, "last").id
+
+    assert find_last("a/books/shelf") == "20260100"
+    assert find_last("a/books") == "20260101"  # its own, although the run of the folder around it is newer
+    assert find_last("a") == "20260102"
+    shutil.rmtree(tmp_path / "runs" / "20260101")
+    assert find_last("a/books") == "20260102"
+    shutil.rmtree(tmp_path / "runs" / "20260102")
+    assert find_last("a") == "20260100"  # not that of another folder

@@ -16,6 +16,7 @@ from bare_pytest import BARE_PYTEST
 from interfaces.cli.conftest import Cli
 from interfaces.cli.test_cli_escaping import HOSTILE, assert_harmless
 from judge.certificates.forging import forge_certificate, make_checks, write_project
+from suture.core.ledger import Ledger, new_run
 from suture.core.records import Task
 from suture.core.settings import PathSettings, Settings
 from suture.interfaces.narrative.wording import render_judge
@@ -143,3 +144,12 @@ def test_verify_says_what_its_words_mean_and_leaves_out_what_says_nothing(
     (confidence,) = [line for line in lines if line.startswith("verified  confidence: ")]
     assert "the run shows a higher one if its search found no other repair" in confidence
     assert not re.search(r"nonce|seed|rivals|at least", result.stdout)
+
+
+def test_a_run_that_is_still_running_has_no_certificate_yet(cli: Cli, home: Path) -> None:
+    with Ledger(new_run(home, run_id="20260101-100000000-abcdef").ledger_path):
+        running = cli("verify", "last")
+    stopped = cli("verify", "last")
+
+    assert "is still running, so it has no certificate yet" in running.output
+    assert "20260101-100000000-abcdef has no certificate\n" in stopped.output

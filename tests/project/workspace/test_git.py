@@ -347,7 +347,7 @@ def test_no_commit_during_a_merge_or_rebase(root: Path, name: str) -> None:
 def test_a_repository_a_first_commit_and_an_identity_are_required(tmp_path: Path, root: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(UsageError, match="no git repository"):
+    with pytest.raises(UsageError, match=r"is in no git repository \(use "):  # what git says would repeat it
         open_repository(empty)
 
     git_in(empty)("init", "-q")

@@ -72,6 +72,12 @@ def find_applied_change(events: tuple[Event, ...]) -> AppliedChange:
     return change
 
 
+def find_undone_root(events: tuple[Event, ...]) -> str:
+    """Return the project's folder of the last change that a run made and that was undone; empty without one."""
+    undone_at = max((n for n, event in enumerate(events) if isinstance(event.payload, TreeUndone)), default=0)
+    return find_applied_change(events[:undone_at]).root
+
+
 def find_unrecorded_commit(run: RunFolder, change: AppliedChange) -> CommitMade | None:
     """Return the commit that a run started to make, if it exists: a killed process has not recorded it."""
     started = change.commit_start

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from suture.api.delivery.applied_change import find_applied_change, take_back
+from suture.api.delivery.applied_change import find_applied_change, find_undone_root, take_back
 from suture.api.delivery.transactions import project_change, recover_interrupted_changes
 from suture.core.ledger import Ledger, RunFolder, find_run, last_payload, list_runs, read_ledger
 from suture.core.ledger.kinds import TreeUndone
@@ -58,16 +58,26 @@ def _is_around(root: str) -> bool:
 def _find_applied_run(home: Path) -> RunFolder:
     """Return the last run that changed the project around the current folder and was not undone."""
     other_folders: dict[str, str] = {}
+    undone_here = ""
     for run in reversed(list_runs(home)):
         try:
-            change = find_applied_change(read_ledger(run.ledger_path).events)
+            events = read_ledger(run.ledger_path).events
         except StorageError:  # A damaged run must not hide the others.
             continue
+        change = find_applied_change(events)
         if not change.root:
+            undone_root = find_undone_root(events)
+            if not undone_here and undone_root and _is_around(undone_root):
+                undone_here = run.id
             continue
         if _is_around(change.root):
             return run
         other_folders.setdefault(run.id, change.root)
+    if undone_here:
+        raise UsageError(
+            f"there is nothing to undo: the change that run {undone_here} made in this folder was undone already",
+            remedy=f"apply it again with `suture apply {undone_here}`; {LIST_RUNS_REMEDY}",
+        )
     if other_folders:
         newest, root = next(iter(other_folders.items()))
         raise UsageError(

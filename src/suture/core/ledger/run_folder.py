@@ -208,8 +208,8 @@ def find_run(home: Path, name: str) -> RunFolder:
 
     Args:
         name: The id of a run, the beginning or end of one id only, `last` or `newest`. `last` is the newest
-            run of the project around the current folder; if that has none, the newest run of all. Replays
-            are neither `last` nor `newest`.
+            run of the current folder; if that has none, of a folder around it, then of one below it, then of all.
+            Replays are neither `last` nor `newest`.
 
     Raises:
         UsageError: There is no such run, or more than one.
@@ -233,20 +233,26 @@ def find_run(home: Path, name: str) -> RunFolder:
 
 
 def _newest_run(runs: list[RunFolder], *, prefer_project: bool) -> RunFolder:
-    """Return the newest run that is not a replay; with `prefer_project`, of the project around the current folder.
+    """Return the newest run that is not a replay; if all runs are replays, the newest of these.
 
-    If that project has none, return the newest run of all; if all runs are replays, the newest of these.
+    With `prefer_project`, a run of exactly the current folder comes first, then one of a folder around it, then one
+    of a folder below it.
     """
-    newest: RunFolder | None = None
+    here = Path.cwd().resolve()
+    newest: dict[str, RunFolder] = {}
     for run in reversed(runs):
         replayed_run, project = _read_first_event(run)
         if replayed_run:
             continue
-        newest = newest or run
-        is_here = project and Path.cwd().resolve().is_relative_to(Path(project).resolve())
-        if not prefer_project or is_here:
+        folder = Path(project).resolve() if project else None
+        if not prefer_project or folder == here:
             return run
-    return newest or runs[-1]
+        newest.setdefault("anywhere", run)
+        if folder is not None and here.is_relative_to(folder):
+            newest.setdefault("around", run)
+        elif folder is not None and folder.is_relative_to(here):
+            newest.setdefault("below", run)
+    return newest.get("around") or newest.get("below") or newest.get("anywhere") or runs[-1]
 
 
 def _read_first_event(run: RunFolder) -> tuple[str, str]:

@@ -7,7 +7,14 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from suture.core.ledger import RunFolder, find_first_payload, find_run, load_task
+from suture.core.ledger import (
+    RunFolder,
+    find_first_payload,
+    find_run,
+    get_run_state,
+    load_task,
+    read_ledger,
+)
 from suture.core.ledger.kinds import RunStarted
 from suture.core.safe_files import read_regular_file
 from suture.core.settings import Settings
@@ -59,8 +66,14 @@ def find_certificate(name: str | Path, home: Path) -> Path:
     is_folder = os.path.isdir(path)  # noqa: PTH112 # as above
     if not is_folder and path.suffix == ".json":
         raise UsageError(f"there is no file {str(name)!r}", remedy="name a certificate or a run")
-    folder = path if is_folder else find_run(home, str(name)).path
+    run = RunFolder(path) if is_folder else find_run(home, str(name))
+    folder = run.path
     if not (folder / CERTIFICATE_FILE).is_file():
+        if run.ledger_path.is_file() and get_run_state(run, read_ledger(run.ledger_path)) == "running":
+            raise UsageError(
+                f"run {folder.name} is still running, so it has no certificate yet",
+                remedy="wait until it has ended, or name another run: suture history",
+            )
         raise UsageError(
             f"run {folder.name} has no certificate",
             remedy="choose a run that a search or a model healed: suture history",

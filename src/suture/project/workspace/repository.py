@@ -232,10 +232,10 @@ def open_repository(root: Path) -> Repository:
     try:
         output = run_git(root, "rev-parse", *queries)
     except StorageError as fault:
-        raise UsageError(
-            f"{str(root)!r} is in no git repository that can be used: {fault.message}",
-            remedy="use --apply or --patch, or make one with `git init`",
-        ) from fault
+        problem = f"{str(root)!r} is in no git repository"
+        if "not a git repository (or any" not in fault.message:  # git refuses it, or it is damaged
+            problem += f" that can be used: {fault.message}"
+        raise UsageError(problem, remedy="use --patch, or make one with `git init`") from fault
     prefix, git_dir, common, is_in_work_tree = os.fsdecode(output).split("\n")[:4]
     if is_in_work_tree != "true":
         raise UsageError(f"{str(root)!r} is inside a .git folder")
