@@ -151,6 +151,7 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("resume nobody", 2, "no run called"),
     (f"fork {TORN_RUN} --at 1", 2, "start it again"),
     ("fork last --at -1", 2, "--at"),
+    ("fork last --seconds 30", 2, "try: --set budget.seconds=VALUE"),
     (f"review {TORN_RUN}", 2, "is not waiting for an answer"),
     ("apply nobody", 2, "no run called"),
     ("apply --commit --branch b", 2, "exclude each other"),

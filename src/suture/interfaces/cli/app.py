@@ -242,7 +242,9 @@ def convert_parser_error(error: TyperUsageError, called: str) -> UsageError:
             _as_clause(error.format_message()), remedy=context.get_usage().removeprefix("Usage: ")
         )
     if isinstance(error, click.NoSuchOption):
-        similar = " or ".join(sorted(error.possibilities or ()))
+        similar = _find_assignment(error.option_name, context) or " or ".join(
+            sorted(error.possibilities or ())
+        )
         remedy = f"{similar}; {all_options}" if similar else all_options
         return UsageError(_as_clause(error.message), remedy=remedy)
     if isinstance(error, typer.BadParameter) and error.param is not None and context is not None:
@@ -250,6 +252,15 @@ def convert_parser_error(error: TyperUsageError, called: str) -> UsageError:
         message = _value_error_message(error, error.param.opts[0])
         return UsageError(message, remedy=f"{' '.join(f'{name}: {text}'.split())} ({all_options})")
     return UsageError(_as_clause(error.format_message()), remedy=all_options)
+
+
+def _find_assignment(name: str, context: Context | None) -> str:
+    """Return how `--set` does what an option of other commands does; empty if the command or the option cannot."""
+    from suture.interfaces.cli.terminal.command_options import RUN_SETTINGS
+
+    setting = RUN_SETTINGS.get(name.removeprefix("--").replace("-", "_"), "")
+    options = [option for param in context.command.params for option in param.opts] if context else []
+    return f"--set {setting}=VALUE" if setting and "--set" in options else ""
 
 
 def _value_error_message(error: TyperUsageError, name: str) -> str:

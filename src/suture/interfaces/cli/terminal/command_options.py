@@ -114,6 +114,19 @@ Money = Annotated[float | None, Option("--money", metavar="USD", help="Max US do
 Seconds = Annotated[float | None, Option("--seconds", metavar="S", help="Max seconds; budget.seconds.")]
 
 
+RUN_SETTINGS: Mapping[str, str] = {
+    "model": "model.name",
+    "recipe": "loop.recipe",
+    "autonomy": "loop.autonomy",
+    "log_json": "log.file",
+    "attempts": "budget.attempts",
+    "tokens": "budget.tokens",
+    "money": "budget.money",
+    "seconds": "budget.seconds",
+}
+"""Option of a command that starts a run -> the setting that it sets. Commands without the option take `--set`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunCommandOptions:
     """Options of every command that starts a new run: the model, the recipe, the limits."""
@@ -133,14 +146,7 @@ class RunCommandOptions:
     def settings(self, project: Path, **flags: object) -> LoadedSettings:
         """Return the run's settings; `flags` are further options, as in `load_command_settings`."""
         group_flags: dict[str, Any] = {
-            "model__name": self.model,
-            "loop__recipe": self.recipe,
-            "loop__autonomy": self.autonomy,
-            "log__file": self.log_json,
-            "budget__attempts": self.attempts,
-            "budget__tokens": self.tokens,
-            "budget__money": self.money,
-            "budget__seconds": self.seconds,
+            setting.replace(".", "__"): getattr(self, option) for option, setting in RUN_SETTINGS.items()
         }
         return load_command_settings(project, self.assignments, **(group_flags | flags))
 
