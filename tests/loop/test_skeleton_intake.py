@@ -103,3 +103,30 @@ def test_a_go_project_gets_no_name_that_the_compiler_refuses_or_skips(name: str,
 
     assert task.module == "library.go"
     assert name in python_task.module
+
+
+@pytest.mark.parametrize(
+    ("kind", "language", "steps"),
+    [
+        (
+            "web_app",
+            "python",
+            [
+                "python -m pip install -r requirements.txt",
+                "PORT=8000 python -m todo",
+                "python -m pip install pytest",
+                "python -m pytest -q",
+            ],
+        ),
+        ("library", "python", ["python -m pip install pytest", "python -m pytest -q"]),
+        ("web_app", "typescript", ["npm install", "PORT=8000 npx tsx src/index.ts", "npm test"]),
+        ("web_app", "javascript", ["PORT=8000 node src/index.js", "node --test"]),
+    ],
+)
+def test_the_readme_says_how_to_install_what_the_project_needs(
+    kind: ProjectKind, language: Language, steps: list[str]
+) -> None:
+    statement = "A REST API. It is called todo."
+    task = add_skeleton(build_project_task(statement, ProjectRequest(kind=kind, language=language)))
+    readme = task.files["README.md"].decode()
+    assert [line.strip() for line in readme.splitlines() if line.startswith("    ")] == steps

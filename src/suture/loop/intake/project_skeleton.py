@@ -10,6 +10,7 @@ from dataclasses import replace
 from importlib.machinery import PathFinder
 
 from suture.core.records import Task
+from suture.loop.intake.project_task import add_install_section
 from suture.loop.intake.test_subject import LIBRARIES
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import parse_module
@@ -61,7 +62,10 @@ def add_skeleton(task: Task) -> Task:
     command = task.test_command or tuple(word for word in words if word != ENTRY_WORD)
     readme = task.files[README_PATH].decode()
     description = f"## Files\n\n{skeleton.readme}\n\n{TEST_HEADING}"
-    files[README_PATH] = readme.replace(TEST_HEADING, description, 1).encode()
+    readme = readme.replace(TEST_HEADING, description, 1)
+    if manifest_name_for(task.language) in skeleton.files:
+        readme = add_install_section(readme, LANGUAGES[task.language].layout)
+    files[README_PATH] = readme.encode()
     return replace(
         task,
         files={**task.files, **files},

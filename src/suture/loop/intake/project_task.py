@@ -22,6 +22,7 @@ from suture.loop.intake.test_subject import is_pytest_source, read_bounded_file,
 from suture.loop.tuning import MAX_TEST_NAME_CHARS
 from suture.project.languages import (
     LANGUAGES,
+    ProjectLayout,
     detect_command,
     detect_file_languages,
     fill_placeholders,
@@ -218,12 +219,20 @@ def _make_scaffold(
         arguments = {"data_pipeline": " INPUT OUTPUT", "cli_tool": " --help"}.get(kind, "")
         port = "PORT=8000 " if kind == "web_app" else ""
         sections.append(f"## Run\n\n    {port}{start}{arguments}")
-    sections.append(f"## Test\n\n    {' '.join(fill_placeholders(layout.tests, name, entry))}")
+    test_lines = (f"    {' '.join(fill_placeholders(words, name, entry))}" for words in layout.manual_tests)
+    sections.append("## Test\n\n" + "\n".join(test_lines))
+    readme = "\n\n".join(sections) + "\n"
     return {
         **layout.manifest(kind, name),
         ".gitignore": "\n".join(fill_placeholders(layout.ignored, name, entry)) + "\n",
-        "README.md": "\n\n".join(sections) + "\n",
+        "README.md": add_install_section(readme, layout) if layout.needs_packages else readme,
     }
+
+
+def add_install_section(readme: str, layout: ProjectLayout) -> str:
+    """Return the README of a new project with how to install its packages, before how to run and test it."""
+    section = f"## Install\n\n    {' '.join(layout.install)}\n\n"
+    return re.sub(r"^(?=## (?:Run|Test)$)", section, readme, count=1, flags=re.MULTILINE)
 
 
 def _read_sample(kind: ProjectKind, request: ProjectRequest) -> tuple[str, dict[str, bytes]]:

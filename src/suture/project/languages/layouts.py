@@ -27,6 +27,7 @@ class ProjectLayout:
         manual_start: The same command as a person types it.
         load_check: Command that loads a library, and fails if the library offers nothing.
         tests: Command that runs its tests.
+        manual_tests: The commands by which a person runs its tests, with one that installs what only tests need.
         test_file_command: Command that runs the tests of one file, `{entry}`.
         test_file: Path of generated tests.
         test_framework: The test framework of generated tests, as prompts name it.
@@ -34,6 +35,8 @@ class ProjectLayout:
         dependency_note: How a feature of an existing project requests packages, in words.
         function_note: What the author of a single function must know, in words; `{name}` is the function.
         crash_marker: Text in the output of a program that shows that it crashed.
+        install: Command by which a person installs the packages that its manifest names.
+        needs_packages: Whether its manifest names packages from the beginning.
         reserved_names: Matches names that a project cannot have.
     """
 
@@ -46,6 +49,7 @@ class ProjectLayout:
     manual_start: Words
     load_check: Words
     tests: Words
+    manual_tests: tuple[Words, ...]
     test_file_command: Words
     test_file: str
     test_framework: str
@@ -53,6 +57,8 @@ class ProjectLayout:
     dependency_note: str
     function_note: str
     crash_marker: str
+    install: Words = ()
+    needs_packages: bool = False
     reserved_names: re.Pattern[str] = re.compile(r"(?!)")
 
 
@@ -100,6 +106,7 @@ PYTHON_LAYOUT = ProjectLayout(
     manual_start=("python", "-m", "{name}"),
     load_check=("python", "-c", "import sys, {name}; sys.exit(all(n[0] == '_' for n in dir({name})))"),
     tests=("python", "-m", "pytest", "-q"),
+    manual_tests=(("python", "-m", "pip", "install", "pytest"), ("python", "-m", "pytest", "-q")),
     test_file_command=("python", "-m", "pytest", "-q", "{entry}"),
     test_file="tests/test_{name}.py",
     test_framework="pytest, and hypothesis where something must hold for every input",
@@ -115,6 +122,7 @@ PYTHON_LAYOUT = ProjectLayout(
     ),
     function_note="",
     crash_marker="Traceback (most recent call last)",
+    install=("python", "-m", "pip", "install", "-r", "requirements.txt"),
 )
 
 
@@ -161,6 +169,7 @@ JAVASCRIPT_LAYOUT = ProjectLayout(
     manual_start=("node", "{entry}"),
     load_check=("node", "-e", "process.exit(Object.keys(require('./{entry}')).length ? 0 : 1)"),
     tests=("node", "--test"),
+    manual_tests=(("node", "--test"),),
     test_file_command=("node", "--test", "{entry}"),
     test_file="test/{name}.test.js",
     test_framework="node:test and node:assert",
@@ -171,6 +180,7 @@ JAVASCRIPT_LAYOUT = ProjectLayout(
     ),
     function_note="Export it: `module.exports = {{ {name} }}`.",
     crash_marker="\n    at ",
+    install=("npm", "install"),
 )
 TYPESCRIPT_LAYOUT = replace(
     JAVASCRIPT_LAYOUT,
@@ -182,6 +192,7 @@ TYPESCRIPT_LAYOUT = replace(
     manual_start=("npx", "tsx", "{entry}"),
     load_check=("tsx", "-e", "import('./{entry}').then((m) => process.exit(Object.keys(m).length ? 0 : 1))"),
     tests=("tsx", "--test", "test/{name}.test.ts"),
+    manual_tests=(("npm", "test"),),
     test_file_command=("tsx", "--test", "{entry}"),
     test_file="test/{name}.test.ts",
     style=(
@@ -190,6 +201,7 @@ TYPESCRIPT_LAYOUT = replace(
         + " `tsx` stays among its `devDependencies`."
     ),
     function_note="Export it: `export function {name}`.",
+    needs_packages=True,
 )
 
 
@@ -217,6 +229,7 @@ GO_LAYOUT = ProjectLayout(
     manual_start=("go", "run", "."),
     load_check=("go", "vet", "./..."),
     tests=("go", "test", "./..."),
+    manual_tests=(("go", "test", "./..."),),
     test_file_command=("go", "test", "./..."),
     test_file="{name}_test.go",
     test_framework="Go's testing package, with a table of cases",
