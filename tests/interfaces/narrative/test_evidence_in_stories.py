@@ -6,9 +6,12 @@ from pathlib import Path
 
 from project_runs import add_healed_run
 from suture.core.ledger import Ledger, RunFolder, kinds
-from suture.core.records import CheckOutcome, Verdict, VerdictNote
+from suture.core.records import CheckOutcome, Task, Verdict, VerdictNote
 from suture.interfaces.narrative.run_story import run_as_text
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
+from suture.judge.certificates import Certificate
+from suture.judge.certificates.certificate import CERTIFICATE_FILE, render_certificate, seal_certificate
+from suture.judge.mutation_testing.mutant_runs import MutantRun, MutationResult
 
 
 def add_passing_check(run: RunFolder, candidate: str) -> None:
@@ -28,3 +31,31 @@ def test_two_passing_candidates_are_judged_by_one_sentence_without_a_note(tmp_pa
     assert story.count("1 of 1 pass") == 2
     assert story.count(EVIDENCE_TEXTS["nonce"]) == 1
     assert "note:" not in story
+
+
+def test_deliberate_mistakes_that_no_test_notices_are_named(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    mutants = tuple(
+        MutantRun(path="a.py", line=line, label=f"line {line}: < becomes <=", diff="", killed=line == 3)
+        for line in (3, 12)
+    )
+    certificate = Certificate(
+        task=Task(statement="heal", module="a.py"),
+        project={},
+        project_hash="",
+        diff="",
+        result={},
+        evidence="nonce",
+        after={},
+        mutation=MutationResult(selected=2, mutants=mutants),
+    )
+    run.write_text(CERTIFICATE_FILE, render_certificate(seal_certificate(certificate)))
+    written = kinds.CertificateWritten(
+        file=CERTIFICATE_FILE, fixed=1, edits=1, edits_found=1, is_minimal=True, statements=2, covered=2, mutants=2,
+        killed=1, confidence=0.5,
+    )  # fmt: skip
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append(written)
+    story = run_as_text(run)
+    assert "not noticed: a.py, line 12: < becomes <=" in story
+    assert "line 3:" not in story

@@ -18,7 +18,7 @@ from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 
 
-def summarise(*, mutants: int, killed: int) -> str:
+def summarise(*, mutants: int, killed: int, is_new: bool = False) -> str:
     certificate = kinds.CertificateWritten(
         file="certificate.json",
         fixed=1,
@@ -32,7 +32,7 @@ def summarise(*, mutants: int, killed: int) -> str:
         killed=killed,
         confidence=0.5,
     )
-    return next(certificate_summary_lines(certificate, "run", 0.5))
+    return next(certificate_summary_lines(certificate, "run", 0.5, is_new=is_new))
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,11 @@ def summarise(*, mutants: int, killed: int) -> str:
 )
 def test_mistakes_are_counted_only_if_some_were_tried(mutants: int, killed: int, sentence: str) -> None:
     assert summarise(mutants=mutants, killed=killed) == sentence
+
+
+def test_checks_of_new_code_are_not_called_the_tests_of_the_user() -> None:
+    sentence = "The checks run every line and catch 3 of 8 deliberate mistakes there. Confidence 0.50."
+    assert summarise(mutants=4, killed=3, is_new=True) == sentence
 
 
 def test_tests_of_a_project_that_do_not_pass_are_named() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from suture.core.ledger import Payload, RunFolder, kinds, last_payload, read_ledger
+from suture.core.ledger import Payload, RunFolder, first_payload, kinds, last_payload, read_ledger
 from suture.core.records.unmeasured_text import render_unmeasured
 from suture.interfaces.narrative.plain_text import format_count
 
@@ -17,7 +17,9 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
         return
     ended = last_payload(events, kinds.RunFinished)
     confidence = ended.confidence if ended is not None else certificate.confidence
-    yield from certificate_summary_lines(certificate, folder.id, confidence, detailed=True)
+    started = first_payload(events, kinds.RunStarted)
+    is_new = started is not None and started.kind == "write"
+    yield from certificate_summary_lines(certificate, folder.id, confidence, detailed=True, is_new=is_new)
     if certificate.lint_unmeasured:
         yield f"Lint: not run, {render_unmeasured(certificate.lint_unmeasured)}"
     yield f"Certificate: {certificate.file}"
@@ -25,7 +27,12 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
 
 
 def certificate_summary_lines(
-    certificate: kinds.CertificateWritten, run: str, confidence: float, *, detailed: bool = False
+    certificate: kinds.CertificateWritten,
+    run: str,
+    confidence: float,
+    *,
+    detailed: bool = False,
+    is_new: bool = False,
 ) -> Iterator[str]:
     """Yield how much the tests that a result passes are worth.
 
@@ -34,8 +41,10 @@ def certificate_summary_lines(
         run: The run's id.
         confidence: The confidence of the result, which warnings can lower below the certificate's.
         detailed: Whether to add why something was not measured, and the names of the edits that were left out.
+        is_new: Whether the run wrote the code. Then Suture may have made the checks, and all lines are changed.
     """
-    strength = _test_strength(certificate, detailed=detailed)
+    subject, kind = ("The checks", "line") if is_new else ("Your tests", "changed line")
+    strength = _test_strength(certificate, subject, kind, detailed=detailed)
     yield f"{strength}{'. ' if strength else ''}Confidence {confidence:.2f}."
     if certificate.left_out:
         count = len(certificate.left_out)
@@ -45,10 +54,20 @@ def certificate_summary_lines(
     yield from (f"Lint: {finding}" for finding in certificate.lint)
 
 
-def _test_strength(certificate: kinds.CertificateWritten, *, detailed: bool) -> str:
+def _test_strength(
+    certificate: kinds.CertificateWritten,
+    subject: str = "The checks",
+    kind: str = "changed line",
+    *,
+    detailed: bool,
+) -> str:
     """Return how much of the change the tests run, and how many mutants (deliberate mistakes) of it they detect.
 
     The string is empty if there was nothing to run: there are no tests, or the change only removes lines.
+
+    Args:
+        subject: What the tests are called.
+        kind: What the lines are called, in the singular.
     """
     if not certificate.mutants and (
         certificate.coverage_unmeasured == "no_tests"
@@ -63,11 +82,11 @@ def _test_strength(certificate: kinds.CertificateWritten, *, detailed: bool) -> 
     if certificate.coverage_unmeasured:
         text = f"Coverage was not measured: {render_unmeasured(certificate.coverage_unmeasured)}"
         if mutants:
-            text = f"Your checks {caught} in it. {text}"
+            text = f"{subject} {caught} in it. {text}"
     else:
         is_complete = certificate.covered == certificate.statements
-        share = f"{certificate.covered} of {certificate.statements} changed lines"
-        text = f"Your tests run {'every changed line' if is_complete else share}"
+        share = f"{certificate.covered} of {certificate.statements} {kind}s"
+        text = f"{subject} run {f'every {kind}' if is_complete else share}"
         text += f" and {caught} there" if mutants else ""
     if detailed and certificate.mutation_unmeasured:
         text += f"; mutation testing was skipped: {render_unmeasured(certificate.mutation_unmeasured)}"

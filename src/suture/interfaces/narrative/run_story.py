@@ -196,6 +196,8 @@ def _event_details(
 ) -> list[str]:
     """Return the lines below an event's line: a candidate's code, a verdict's counterexamples and notes, or rivals.
 
+    Below a certificate are the deliberate mistakes that no test notices.
+
     Each note appears once per run.
     """
     try:
@@ -206,11 +208,24 @@ def _event_details(
                 return list(_verdict_lines(run.load_record(Verdict, blob), shown_notes))
             case kinds.RepairUndetermined() as undetermined:
                 return list(comparison_lines(undetermined))
+            case kinds.CertificateWritten(mutants=tried, killed=noticed) if noticed < tried:
+                return list(_missed_mistake_lines(run))
             case kinds.SearchFinished(near_misses=near_misses):
                 return [line for near_miss in near_misses for line in near_miss_lines(near_miss)]
-    except (StorageError, ValueError, KeyError, TypeError) as fault:
+    except (StorageError, UsageError, ValueError, KeyError, TypeError) as fault:
         return [f"(unreadable: {fault})"]
     return []
+
+
+def _missed_mistake_lines(run: RunFolder) -> Iterator[str]:
+    """Yield the deliberate mistakes that no test notices, as the run's certificate has them."""
+    # Slow, and seldom needed.
+    from suture.judge.certificates import load_certificate
+    from suture.judge.certificates.certificate import CERTIFICATE_FILE
+
+    for mutant in load_certificate(run.path / CERTIFICATE_FILE).mutation.mutants:
+        if not mutant.killed:
+            yield f"not noticed: {mutant.path}, {mutant.label}"
 
 
 def _candidate_code_lines(candidate: Candidate, original_files: Mapping[str, bytes]) -> Iterator[str]:
