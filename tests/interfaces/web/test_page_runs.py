@@ -259,13 +259,16 @@ def test_code_tests_and_lineage_are_shown(browser_page: BrowserPage, written_run
     expect(counterexample).to_contain_text("16")
 
 
-def test_a_diff_shows_a_missing_newline_at_the_end(browser_page: BrowserPage) -> None:
+def test_a_diff_shows_a_missing_newline_at_the_end_and_the_path_of_an_empty_file(
+    browser_page: BrowserPage,
+) -> None:
     page = browser_page.visit("/")
     diff = (
         "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n x = 1\n-y = 2\n"
         "\\ No newline at end of file\n+y = 2\n"
         "diff --git a/b.py b/b.py\n--- a/b.py\n+++ b/b.py\n@@ -1,2 +1,2 @@\n-x = 1\n+x = 2\n y = 2\n"
         "\\ No newline at end of file\n"
+        "diff --git a/books/__init__.py b/books/__init__.py\nnew file mode 100644\nindex 0000000..e69de29\n"
     )
     page.evaluate(
         """async (diff) => {
@@ -278,6 +281,7 @@ def test_a_diff_shows_a_missing_newline_at_the_end(browser_page: BrowserPage) ->
     expect(page.locator("td.gone")).to_have_text(["-y = 2 no newline at end of file", "-x = 1"])
     expect(page.locator("td.come")).to_have_text(["+y = 2", "+x = 2"])
     expect(page.locator(".diff .end")).to_have_count(3)
+    expect(page.locator(".file h3 > span:first-child")).to_have_text(["a.py", "b.py", "books/__init__.py"])
 
 
 def test_graph_performance_and_certificate_are_shown(browser_page: BrowserPage, written_run: str) -> None:

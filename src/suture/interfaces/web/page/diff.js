@@ -28,7 +28,9 @@ export function filesOf(diff) {
   for (const line of diff.split("\n")) {
     if (line.startsWith("diff --git ")) {
       if (file) flush();
-      file = { name: line.slice(11), rows: [], inside: false };
+      // The diff of an empty file has no other line with its path, which both names share.
+      const path = /^"?a\/(.*?)"? "?b\/\1"?$/.exec(line.slice(11));
+      file = { name: path ? path[1] : line.slice(11), rows: [], inside: false };
       files.push(file);
     } else if (!file) continue;
     else if (line.startsWith("@@ ")) {
