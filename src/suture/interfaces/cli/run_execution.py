@@ -78,23 +78,40 @@ def _first_lines(loaded: LoadedSettings, kind: TaskKind) -> Iterator[str]:
     )
 
 
+def _find_model(result: Result, settings: Settings) -> str:
+    """Return the model to suggest to a run that had none: the one that is here, otherwise a placeholder."""
+    from suture.interfaces.narrative.result_text import MODEL_PLACEHOLDER
+
+    if result.reason.code not in ("no_model", "no_search"):
+        return MODEL_PLACEHOLDER
+    from suture.models import detect_models
+
+    return next((place.model for place in detect_models(settings) if place.model), MODEL_PLACEHOLDER)
+
+
 def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: Detail) -> Iterator[str]:
-    """Yield how a run ended, in the requested detail; important warnings appear in every mode."""
+    """Yield how a run ended, in the requested detail; a failure and important warnings appear in every mode."""
+    from suture.core.ledger import read_ledger
+    from suture.interfaces.narrative.exit_codes import EXIT_CODES
     from suture.interfaces.narrative.result_text import (
         failing_test_lines,
+        is_heal_run,
         render_full_result,
         warning_lines,
     )
     from suture.interfaces.narrative.rival_text import rival_lines
-    from suture.interfaces.narrative.run_progress_text import render_short_result
+    from suture.interfaces.narrative.run_progress_text import outcome_sentence, render_short_result
 
     if detail == "verbose":
-        yield from render_full_result(result, settings.budget, folder)
+        yield from render_full_result(result, settings.budget, folder, _find_model(result, settings))
     elif detail == "brief":
-        yield from render_short_result(result, folder)
+        yield from render_short_result(result, folder, model=_find_model(result, settings))
     elif result.outcome == "waiting":
         yield f"Waiting for you: suture review {folder.id}"
     else:
+        if EXIT_CODES[result.outcome]:
+            events = read_ledger(folder.ledger_path).events
+            yield outcome_sentence(result, events, heals=is_heal_run(folder))
         yield from failing_test_lines(result)
         yield from rival_lines(result, folder)
         yield from warning_lines(result)

@@ -51,6 +51,8 @@ LARGER_MODEL_REASONS: frozenset[ReasonCode] = frozenset(
     }
 )
 """Endings after which another model may get further, if a model has answered at all."""
+MODEL_PLACEHOLDER = "PROVIDER:MODEL"
+"""What a suggested command says in place of a model, if none is at hand."""
 MAX_COUNTEREXAMPLES = 3
 MAX_FAILING_TESTS = 5
 """How many counterexamples and failing generated tests the end of a run lists. Chosen by judgement; not measured."""
@@ -110,8 +112,10 @@ def applied_files(folder: RunFolder) -> tuple[str, ...]:
     return applied
 
 
-def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder) -> Iterator[str]:
-    """Yield the last lines of a run in full detail, for stderr."""
+def render_full_result(
+    result: Result, budget: BudgetSettings, folder: RunFolder, model: str = MODEL_PLACEHOLDER
+) -> Iterator[str]:
+    """Yield the last lines of a run in full detail, for stderr; `model` is as in `next_step_lines`."""
     undetermined = last_payload(read_ledger(folder.ledger_path).events, kinds.RepairUndetermined)
     if result.ok and undetermined is not None:
         yield undetermined_sentence(undetermined, "all tests pass")
@@ -128,7 +132,7 @@ def render_full_result(result: Result, budget: BudgetSettings, folder: RunFolder
     if started is not None and started.model == NO_MODEL:
         limits = limits_without_model(limits)
     yield f"Used {describe_spend(result.spend, limits)}"
-    yield from next_step_lines(result, folder)
+    yield from next_step_lines(result, folder, model)
     if result.diff:
         yield f"Diff: {folder.path / 'result.diff'}"
     yield f"Run: {folder.path}"
@@ -185,8 +189,14 @@ def warning_lines(result: Result) -> Iterator[str]:
     yield from (f"Warning: {warning}" for warning in result.warnings)
 
 
-def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
-    """Yield how the result was delivered, and what to type next."""
+def next_step_lines(result: Result, folder: RunFolder, model: str = MODEL_PLACEHOLDER) -> Iterator[str]:
+    """Yield how the result was delivered, and what to type next.
+
+    Args:
+        result: The result of the run.
+        folder: The run's folder.
+        model: The model to suggest to a run that had none.
+    """
     events = read_ledger(folder.ledger_path).events
     delivered = list(delivery_lines(folder))
     yield from delivered
@@ -225,7 +235,7 @@ def next_step_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     if result.reason.code == "budget_exceeded" and last_payload(events, kinds.MovesDecided) is None:
         yield f"Start it again: {result.reason.remedy}"  # there is no step to continue from
         return
-    yield from _continuation_lines(result, folder.id, events)
+    yield from _continuation_lines(result, folder.id, events, model)
 
 
 def _quarantine_lines(result: Result, folder: RunFolder) -> Iterator[str]:
@@ -235,7 +245,7 @@ def _quarantine_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield f"Quarantine, if you want it (not applied): git apply {folder.path / investigated.quarantine}"
 
 
-def _continuation_lines(result: Result, run: str, events: Sequence[Event]) -> Iterator[str]:
+def _continuation_lines(result: Result, run: str, events: Sequence[Event], model: str) -> Iterator[str]:
     """Yield how the user can get further, according to what ended the run."""
     reason = result.reason
     if result.outcome in ("infra_error", "cancelled"):
@@ -246,10 +256,11 @@ def _continuation_lines(result: Result, run: str, events: Sequence[Event]) -> It
             yield f"Verify it by results that you confirm: suture resume {run}"
         yield f"Add something to check: {_suggest_example(result)}, or a test file with --test."
     elif reason.code == "no_model":
-        yield f"Let a model continue: suture fork {run} --model PROVIDER:MODEL"
+        yield from _more_time_lines(run, events)
+        yield f"Let a model continue: suture fork {run} --model {model}"
         yield "See the suspicious lines: suture show --faults"
     elif reason.code == "no_search":
-        yield f"Let a model try: suture fork {run} --model PROVIDER:MODEL"
+        yield f"Let a model try: suture fork {run} --model {model}"
     elif "repair_unverified" in reason.notes:
         yield f"Verify it: suture resume {run}"
     elif reason.code == "budget_exceeded" and reason.limit:
@@ -263,7 +274,24 @@ def _continuation_lines(result: Result, run: str, events: Sequence[Event]) -> It
             more = 2 * reason.limit
             yield f"Allow more attempts (next time: --attempts {more}): suture fork {run} --set budget.attempts={more}"
         if reason.code in LARGER_MODEL_REASONS and last_payload(events, kinds.ModelCalled) is not None:
-            yield f"Try a larger model: suture fork {run} --model PROVIDER:MODEL"
+            yield f"Try a larger model: suture fork {run} --model {MODEL_PLACEHOLDER}"
+
+
+def _more_time_lines(run: str, events: Sequence[Event]) -> Iterator[str]:
+    """Yield how a search that ran out of time gets twice as much."""
+    search, limit_s = last_payload(events, kinds.SearchFinished), None
+    if search is None or search.ending != "time_over":
+        return
+    if search.time_limit == "budget.seconds" and (started := last_payload(events, kinds.RunStarted)):
+        limit_s = started.limits.get("seconds")
+    elif search.time_limit == "repair.seconds" and (
+        search_start := last_payload(events, kinds.SearchStarted)
+    ):
+        limit_s = search_start.seconds
+    if limit_s:
+        more = f"{2 * limit_s:.12g}"
+        flag = f" (next time: --seconds {more})" if search.time_limit == "budget.seconds" else ""
+        yield f"Give the search more time{flag}: suture fork {run} --set {search.time_limit}={more}"
 
 
 def _raise_limit(run: str, kind: str, limit: float) -> str:

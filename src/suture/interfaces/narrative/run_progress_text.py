@@ -28,6 +28,7 @@ from suture.interfaces.narrative.plain_text import (
     render_label,
 )
 from suture.interfaces.narrative.result_text import (
+    MODEL_PLACEHOLDER,
     caution_lines,
     change_size,
     failing_lines,
@@ -39,9 +40,9 @@ from suture.interfaces.narrative.result_text import (
 from suture.interfaces.narrative.review_text import render_ending_reason
 from suture.interfaces.narrative.rival_text import rival_lines, undetermined_sentence
 from suture.interfaces.narrative.search_text import (
-    SEARCH_ENDINGS,
     count_tried_edits,
     near_miss_lines,
+    render_search_ending,
     trial_caveats,
 )
 from suture.interfaces.narrative.wording import OUTCOME_TEXTS
@@ -141,7 +142,8 @@ class ProgressNarrator:
         if isinstance(search, kinds.SearchStarted):
             limits = f"at most {format_count(search.candidates, 'edit')}, for {search.seconds:.0f} s"
             if not is_copied:
-                yield f"Trying small edits first, without a model: {limits}."
+                order = " first" if self._uses_model else ""
+                yield f"Trying small edits{order}, without a model: {limits}."
         elif is_copied and not search.repairs:
             option = " (--at 0 repeats it)" if self._suggests_commands else ""
             yield f"Its search for small edits found no repair and is not repeated{option}."
@@ -193,25 +195,29 @@ def _diagnostic_counts(checked: kinds.CandidateChecked, which: str) -> str:
     return f"{text}, {passing} of {format_count(tests, 'test')} pass" if tests else text
 
 
-def render_short_result(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
+def render_short_result(
+    result: Result, folder: RunFolder, *, suggest_commands: bool = True, model: str = MODEL_PLACEHOLDER
+) -> Iterator[str]:
     """Yield the last lines of a run: the outcome, what it is worth, and what to do next.
 
     Args:
         result: The result of the run.
         folder: The run's folder.
         suggest_commands: Whether to suggest commands to type; an editor or a page has buttons instead.
+        model: The model to suggest to a run that had none.
     """
     events = read_ledger(folder.ledger_path).events
-    yield _outcome_line(result, events, heals=is_heal_run(folder))
+    yield outcome_sentence(result, events, heals=is_heal_run(folder))
     yield from judgement_lines(result)
     yield from rival_lines(result, folder, suggest_commands=suggest_commands)
     if not result.ok:
         yield from _best_so_far_lines(result)
     if (written := last_payload(events, kinds.CertificateWritten)) is not None:
-        yield from certificate_summary_lines(written, folder.id, result.confidence)
+        is_new = not is_heal_run(folder)
+        yield from certificate_summary_lines(written, folder.id, result.confidence, is_new=is_new)
     yield from caution_lines(result, folder, suggest_commands=suggest_commands)
     if suggest_commands:
-        yield from next_step_lines(result, folder)
+        yield from next_step_lines(result, folder, model)
     yield f"{_spend_summary(result.spend)}. More: suture show {folder.id}"
 
 
@@ -239,7 +245,8 @@ def evidence_sentence(result: Result, folder: RunFolder) -> str:
     certificate = last_payload(events, kinds.CertificateWritten)
     if certificate is not None and certificate.mutants:
         mistakes = certificate.mutants if certificate.selected is None else certificate.selected
-        text += f"; your {noun}s notice {certificate.killed} of {mistakes} deliberate mistakes here"
+        subject = "your tests" if is_heal_run(folder) else "the checks"
+        text += f"; {subject} notice {certificate.killed} of {mistakes} deliberate mistakes here"
     return "" if text == passing and not verdict.failed else f"{text}."
 
 
@@ -282,7 +289,7 @@ def _search_lines(search: kinds.SearchFinished, *, suggests_no_model: bool) -> I
         several = f"{len(search.repairs)} changes that pass, likeliest first: " if search.repairs[1:] else ""
         yield f"Found among {edits}: {several}{likeliest.file}, {likeliest.label}"
     else:
-        ending = f"; {SEARCH_ENDINGS[search.ending]}" if search.ending not in (None, "all_tried") else ""
+        ending = f"; {ending}" if (ending := render_search_ending(search)) else ""
         longer = " With --no-model the search may take all of the run's time."
         is_cut = suggests_no_model and search.ending == "time_over"
         tried = f"Tried {count_tried_edits(search)} in {search.seconds:.1f} s"
@@ -292,7 +299,8 @@ def _search_lines(search: kinds.SearchFinished, *, suggests_no_model: bool) -> I
         yield f"Note: {caveats.removeprefix('; ')}"
 
 
-def _outcome_line(result: Result, events: Sequence[Event], *, heals: bool) -> str:
+def outcome_sentence(result: Result, events: Sequence[Event], *, heals: bool) -> str:
+    """Return how a run ended, in one sentence; `heals` tells whether it repairs existing code."""
     verdict, word = result.verdict, OUTCOME_TEXTS[result.outcome]
     if result.outcome == "healed" and verdict is not None and verdict.outcomes:
         if verdict.evidence == "exit_status":

@@ -18,7 +18,7 @@ SEARCH_ENDINGS: Mapping[kinds.SearchEnding, str] = {
     "enough_repairs": "enough repairs were found",
     "likely_changes_tried": "the likeliest edits were tried",
     "all_tried": "there are no other edits to try",
-    "time_over": "the time for the search was over: repair.seconds, or what budget.seconds leaves for it",
+    "time_over": "the time for the search was over",
     "candidate_limit": "no more edits are allowed: repair.candidates",
     "workers_lost": "no process could be kept running to try more edits",
     "nothing_could_be_tried": "no edit could be tried",
@@ -30,6 +30,21 @@ SEARCH_ENDINGS: Mapping[kinds.SearchEnding, str] = {
     "parsable_texts_tried": "all edits that make the file parse were tried",
 }
 """Why a search ended, in words."""
+TIME_LIMITS: Mapping[str, str] = {
+    "": "",
+    "repair.seconds": ": repair.seconds",
+    "budget.seconds": ": what --seconds (budget.seconds) leaves for it",
+}
+"""Setting that limited the time of a search -> how the sentence about a search that ran out of time ends."""
+
+
+def render_search_ending(search: kinds.SearchFinished) -> str:
+    """Return why a search ended, and which setting gave it no more time; empty if no edit is left to try."""
+    if search.ending in (None, "all_tried"):
+        return ""
+    return SEARCH_ENDINGS[search.ending] + (
+        TIME_LIMITS[search.time_limit] if search.ending == "time_over" else ""
+    )
 
 
 def describe_best_edit(progress: SearchProgress) -> str:
@@ -47,8 +62,8 @@ def render_search_finished(search: kinds.SearchFinished) -> str:
         if (alike := search.plausible_count - len(search.repairs)) > 0:
             success += f", and {format_count(alike, 'other')} that behave alike or were not compared"
     text = f"tried {count_tried_edits(search)} in {search.seconds:.1f} s, {success}"
-    if search.ending not in (None, "all_tried"):
-        text += f" ({SEARCH_ENDINGS[search.ending]})"
+    if ending := render_search_ending(search):
+        text += f" ({ending})"
     text += trial_caveats(search.agreement)
     if difference := search.distinguishing_input:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())

@@ -91,7 +91,7 @@ async def _search(
             facts = collect_deciding_facts(baseline, context.trust_threshold)
             changes = [change for change, _ in result.partial]
             divergences = await find_divergences(facts, changes, result.texts, context)
-    return _finish_search(result, plausible, divergences, context)
+    return _finish_search(result, plausible, divergences, limits, context)
 
 
 def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:
@@ -115,10 +115,15 @@ def _finish_search(
     result: SearchResult,
     plausible: PlausibleRepairs,
     divergences: Mapping[str, str],
+    limits: SearchLimits,
     context: RunContext,
 ) -> dict[str, Any]:
     """Record the search, and store its repairs for `try_repairs`, which may have to wait for a person."""
-    context.ledger.append(_make_search_event(result, plausible, divergences))
+    event = _make_search_event(result, plausible, divergences)
+    # `limit_search` takes the seconds of the setting, unless the budget leaves less.
+    setting_s = (context.settings.repair.seconds, tuning.SEARCH_DEFAULT_S)
+    is_set = limits.max_seconds in setting_s or limits.trial_s < limits.max_seconds
+    context.ledger.append(replace(event, time_limit="repair.seconds" if is_set else "budget.seconds"))
     if not plausible.repairs:
         return {"searched": True}
     return {"searched": True, "found_repairs": context.folder.save_record(plausible)}

@@ -254,6 +254,7 @@ class SearchFinished(Payload, kind="search.finished"):
         candidates_tried: Number of changes tried.
         seconds: Wall-clock seconds that it took.
         ending: Why it ended.
+        time_limit: Setting that limited its time; empty in older records.
         plausible_count: Number of changes with which all tests pass.
         repairs: Some of these changes, the likeliest first.
         partial: Changes that fix only some tests, at most 5.
@@ -269,6 +270,7 @@ class SearchFinished(Payload, kind="search.finished"):
     candidates_tried: int = 0
     seconds: float = 0.0
     ending: SearchEnding | None = None
+    time_limit: Literal["", "repair.seconds", "budget.seconds"] = ""
     plausible_count: int = 0
     repairs: tuple[FoundRepair, ...] = ()
     partial: tuple[PartialRepair, ...] = ()
