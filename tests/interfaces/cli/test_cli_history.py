@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from suture.interfaces.cli.inspection.history_command import history_rows
-from suture.interfaces.cli.terminal.line_folding import fold_table
+from suture.interfaces.cli.terminal.line_folding import cell_width, fold_table
 
 
 def make_run(title: str, project: str) -> dict[str, Any]:
@@ -42,6 +42,17 @@ def test_each_run_is_one_line_that_tells_its_task(columns: int) -> None:
     assert max(map(len, lines)) <= columns
     for line, beginning in zip(lines[1:], ("split_bill(cents", "makes a slug", "test_three_of"), strict=True):
         assert beginning in line
+
+
+@pytest.mark.parametrize("columns", [80, None])
+@pytest.mark.parametrize("title", ["bills: test_" + "long_" * 30, "数" * 60])
+def test_a_long_title_does_not_shift_the_other_columns(title: str, columns: int | None) -> None:
+    lines = fold_table(history_rows([*RUNS, make_run(title, "/home/ada/bills")], columns), columns)
+
+    assert len(lines) == 2 + len(RUNS)
+    assert {cell_width(line.partition("healed")[0]) for line in lines[1:]} == {
+        cell_width(lines[0].partition("outcome")[0])
+    }
 
 
 def test_a_title_is_shortened_before_a_row_is_folded() -> None:

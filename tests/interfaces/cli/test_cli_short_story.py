@@ -36,7 +36,7 @@ def test_a_one_line_fix_is_reported_in_eight_lines(suture: Suture, broken_projec
     assert len(lines) == MAX_LINES
     assert lines[1:3] == [
         f"Your code: 3 of 5 fail ({BARE_PYTEST}).",
-        "Trying small edits first, without a model: at most 20,000 edits, for N s.",
+        "Trying small edits, without a model: at most 20,000 edits, for N s.",
     ]
     assert re.fullmatch(
         r"Found among [\d,]+ edits in N s: cart\.py, line \d+: price becomes price \* quantity", lines[3]
@@ -73,6 +73,17 @@ def test_verbose_explains_each_step(suture: Suture, broken_project: Path) -> Non
         "Certificate: /",
     ):
         assert text in result.stderr
+
+
+def test_a_quiet_failure_says_in_one_line_how_it_ended(suture: Suture, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
+    (tmp_path / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f(2) == 'zebra'\n")
+
+    result = suture("heal", str(tmp_path), "--test", BARE_PYTEST, "--quiet", *SEARCH)
+
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.startswith("Not healed: the search found no repair")
+    assert result.stderr.count("\n") == 1
 
 
 def test_quiet_and_verbose_exclude_each_other(suture: Suture) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -14,6 +15,7 @@ from suture.core.records import CheckOutcome, Move, Reason, Spend, UnmeasuredRea
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines, render_undo
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, render_payload
 from suture.interfaces.narrative.result_text import applied_files, next_step_lines
+from suture.interfaces.narrative.search_text import render_search_ending
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 
@@ -249,6 +251,41 @@ def test_the_advice_follows_from_what_ended_the_run(
 
     assert any(advice in line for line in lines) is bool(advice)
     assert any("larger model" in line for line in lines) is ("larger model" in advice)
+
+
+@pytest.mark.parametrize(
+    ("time_limit", "advice", "ending"),
+    [
+        (
+            "budget.seconds",
+            "Give the search more time (next time: --seconds 120): suture fork {} --set budget.seconds=120",
+            "the time for the search was over: what --seconds (budget.seconds) leaves for it",
+        ),
+        (
+            "repair.seconds",
+            "Give the search more time: suture fork {} --set repair.seconds=60",
+            "the time for the search was over: repair.seconds",
+        ),
+    ],
+)
+def test_a_search_that_ran_out_of_time_names_the_setting_that_gives_it_more(
+    tmp_path: Path, time_limit: Literal["repair.seconds", "budget.seconds"], advice: str, ending: str
+) -> None:
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    search = kinds.SearchFinished(ending="time_over", time_limit=time_limit)
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append(kinds.RunStarted(kind="heal", model="none", limits={"seconds": 60}))
+        ledger.append(kinds.SearchStarted(files=(), failing=1, candidates=9, seconds=30, seed=0))
+        ledger.append(search)
+    healed = load_result(run)
+    assert healed is not None
+    result = replace(healed, outcome="not_healed", reason=Reason(code="no_model"), diff="")
+
+    assert list(next_step_lines(result, run, "local:small"))[:2] == [
+        advice.format(run.id),
+        f"Let a model continue: suture fork {run.id} --model local:small",
+    ]
+    assert render_search_ending(search) == ending
 
 
 @pytest.mark.parametrize("suggest_commands", [True, False])

@@ -13,6 +13,7 @@ from typer import Option
 from suture.errors import UsageError
 from suture.interfaces.cli.terminal.command_options import Assignments, Json, load_command_settings
 from suture.interfaces.cli.terminal.error_reporting import handle_errors
+from suture.interfaces.cli.terminal.line_folding import MAX_PADDED_CELL, cell_width
 from suture.interfaces.cli.terminal.terminal_output import (
     format_table,
     print_json,
@@ -130,21 +131,26 @@ def history_rows(runs: Sequence[dict[str, Any]], columns: int | None) -> list[tu
         columns: Width of the terminal; `None` if there is none.
     """
     rows = [COLUMNS, *map(_row, runs)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(cell_width, column)) for column in zip(*rows, strict=True)]
     task = COLUMNS.index("task")
     widths[task] = 0
     for left_out in ((), (COLUMNS.index("folder"),)):
         shown = [number for number in range(len(COLUMNS)) if number not in left_out]
         used = sum(widths[number] for number in shown) + COLUMN_GAP * (len(shown) - 1)
-        available = MAX_TITLE_CHARS if columns is None else min(columns - used, MAX_TITLE_CHARS)
+        # Without a terminal, a longer cell would shift the other columns of its row.
+        available = MAX_PADDED_CELL if columns is None else min(columns - used, MAX_TITLE_CHARS)
         if available >= MIN_TITLE_CHARS:
             break
     limits = {task: max(available, MIN_TITLE_CHARS_WITHOUT_FOLDER)}
     return [tuple(_shorten(row[n], limits.get(n, MAX_TITLE_CHARS)) for n in shown) for row in rows]
 
 
-def _shorten(text: str, max_chars: int) -> str:
-    return text if len(text) <= max_chars else f"{text[: max_chars - 3].rstrip()}..."
+def _shorten(text: str, max_columns: int) -> str:
+    if cell_width(text) <= max_columns:
+        return text
+    while cell_width(text) > max_columns - 3:
+        text = text[:-1]
+    return f"{text.rstrip()}..."
 
 
 def _row(run: dict[str, Any]) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
         columns: The width of the terminal in characters.
         hanging: Indentation of the following lines; by default the second column, or two more blanks.
     """
-    if _width(text) <= columns or columns < MIN_COLUMNS:
+    if cell_width(text) <= columns or columns < MIN_COLUMNS:
         return [text]
     indent = len(text) - len(text.lstrip(" "))
     if hanging is None:
@@ -36,7 +36,7 @@ def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
     lines, line, is_command_line = [], " " * indent, False
     for blanks, unit in _units(text[indent:]):
         is_empty = not line.strip()
-        if not is_empty and (is_command_line or _width(line) + len(blanks) + _width(unit) > columns):
+        if not is_empty and (is_command_line or cell_width(line) + len(blanks) + cell_width(unit) > columns):
             lines.append(line)
             line, is_empty = " " * hanging, True
             # A command that is copied from the screen must not be followed by other words.
@@ -44,7 +44,7 @@ def fold_line(text: str, columns: int, hanging: int | None = None) -> list[str]:
         else:
             is_command_line = False
         line += unit if is_empty else f"{blanks}{unit}"
-        if is_command_line and _width(line) > columns:
+        if is_command_line and cell_width(line) > columns:
             *complete_lines, line = _fold_command(line, columns)
             lines += complete_lines
     return [*lines, line]
@@ -56,7 +56,7 @@ def _fold_command(command: str, columns: int) -> Iterator[str]:
     line = " " * indent
     for option in re.split(r" (?=-)", command.strip()):
         # 3: the blank before the option, and the blank and the backslash after it
-        if line.strip() and _width(line) + _width(option) + 3 > columns:
+        if line.strip() and cell_width(line) + cell_width(option) + 3 > columns:
             yield f"{line} \\"
             line = " " * (indent + HANGING_INDENT)
         line += f" {option}" if line.strip() else option
@@ -73,13 +73,13 @@ def fold_table(cells: Sequence[Sequence[str]], columns: int | None) -> list[str]
     """
     if not cells:
         return []
-    widths = [max(map(_width, column)) for column in zip(*cells, strict=True)]
+    widths = [max(map(cell_width, column)) for column in zip(*cells, strict=True)]
     if columns is None:
         widths = [min(width, MAX_PADDED_CELL) for width in widths]
         return ["  ".join(map(_padded, row, widths)).rstrip() for row in cells]
     if _total(widths) > columns:
         min_widths = [
-            max((_width(word) for cell in column for word in cell.split()), default=0)
+            max((cell_width(word) for cell in column for word in cell.split()), default=0)
             for column in zip(*cells, strict=True)
         ]
         if _total(min_widths) > columns:
@@ -97,7 +97,7 @@ def _fold_row(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
 
 
 def _padded(text: str, width: int) -> str:
-    return text + " " * (width - _width(text))
+    return text + " " * (width - cell_width(text))
 
 
 def _stack_cells(row: Sequence[str], columns: int) -> list[str]:
@@ -105,7 +105,7 @@ def _stack_cells(row: Sequence[str], columns: int) -> list[str]:
     lines = [row[0]]
     for cell in filter(None, row[1:]):
         extended_line = f"{lines[-1]}  {cell}"
-        if _width(extended_line) <= columns:
+        if cell_width(extended_line) <= columns:
             lines[-1] = extended_line
         else:
             lines.append(f"    {cell}")
@@ -115,12 +115,12 @@ def _stack_cells(row: Sequence[str], columns: int) -> list[str]:
 
 def _fold_cell(text: str, width: int) -> list[str]:
     """Return the lines of a cell; no word is longer than its width."""
-    if _width(text) <= width:
+    if cell_width(text) <= width:
         return [text]
     lines = [""]
     for word in text.split():
         extended_line = f"{lines[-1]} {word}".strip()
-        if _width(extended_line) <= width:
+        if cell_width(extended_line) <= width:
             lines[-1] = extended_line
         else:
             lines.append(word)
@@ -148,7 +148,8 @@ def _units(text: str) -> Iterator[tuple[str, str]]:
         blanks, start = "", end
 
 
-def _width(text: str) -> int:
+def cell_width(text: str) -> int:
+    """Return how many columns a text takes on a terminal; a Chinese character takes two."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
