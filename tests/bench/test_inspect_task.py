@@ -50,7 +50,9 @@ def test_suture_is_a_solver_and_its_verdict_the_score(
     tmp_path: Path, require: Require, sandbox: BubblewrapSandbox
 ) -> None:
     is_installed = importlib.util.find_spec("inspect_ai") is not None
-    require("inspect_ai", is_installed, "pip install inspect-ai; its requirements conflict with the locked ones")
+    require(
+        "inspect_ai", is_installed, "pip install inspect-ai; its requirements conflict with the locked ones"
+    )
     done = subprocess.run(
         (sys.executable, "-c", PROGRAM),
         cwd=tmp_path,

@@ -15,8 +15,8 @@ from suture.core.records import CheckOutcome, Move, Reason, Spend, UnmeasuredRea
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines, render_undo
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, render_payload
 from suture.interfaces.narrative.result_text import applied_files, next_step_lines
-from suture.interfaces.narrative.search_text import render_search_ending
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
+from suture.interfaces.narrative.search_text import render_search_ending
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 
 
