@@ -66,6 +66,11 @@ def test_a_repair_is_known_by_what_failed(failing: int, test: str, title: str) -
     assert make_run_title(row) == title
 
 
+def test_an_uploaded_archive_is_not_titled_by_its_hash() -> None:
+    row = {"kind": "heal", "project": f"/srv/archives/{'0a' * 32}", "failing": 2, "failing_test": ""}
+    assert make_run_title(row) == "archive: 2 failing tests"
+
+
 def test_a_query_finds_matching_runs(store: Store, runs: list[RunFolder]) -> None:
     heal_ids = {run.id for run in runs if run.id.endswith("-heal")}
 

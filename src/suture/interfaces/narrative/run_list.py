@@ -105,6 +105,10 @@ def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+ARCHIVE_NAME = re.compile("[0-9a-f]{64}")
+"""Matches the name of the folder into which an uploaded archive is unpacked: its hash, which tells a reader nothing."""
+
+
 def make_run_title(row: Mapping[str, Any]) -> str:
     """Return what a reader knows a run by: its project and what failed there, or the first sentence of its task.
 
@@ -116,6 +120,8 @@ def make_run_title(row: Mapping[str, Any]) -> str:
     statement = str(row.get("statement", "")).strip()
     if row.get("kind") == "heal":
         project, failing = PurePath(row.get("project", "")).name, row.get("failing", 0)
+        if ARCHIVE_NAME.fullmatch(project):
+            project = "archive"
         if not failing:
             return f"heal {project}".strip()
         # The parameters of a test may contain colons, too.

@@ -43,7 +43,7 @@ async function show() {
   fill(main, el("h1", {}, title), note("Loading ...", "loading"));
   try {
     const caller = await get("/v1/caller", signal);
-    fill(document.getElementById("who"), caller.needs_token ? `${caller.name} (${caller.role})` : "this machine");
+    fill(document.getElementById("who"), caller.needs_token ? `${caller.name} (${caller.role})` : "on this machine, without a login");
     const view = el("div", {});
     const update = await page({ view, signal, caller, parts: match.slice(1), query: new URLSearchParams(search), title: (text) => { document.title = `${text} - Suture`; } });
     if (signal.aborted) return undefined;

@@ -44,8 +44,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
   const body = el("section", {});
   const drawTabs = drawIfChanged(({ current, names }) => fill(panels, names.map((key) =>
     el("a", { href: `#/runs/${run}/${key}`, "aria-current": key === current ? "page" : null }, TABS[key][0]))));
-  let drawn = null;
-  let open = null;
+  let opened = null; // the open tab, the element of its panel, and the function that draws it
 
   const draw = async () => {
     state.tab ??= isActive(state.shown) ? "timeline" : "tests";
@@ -54,12 +53,17 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
     drawTabs({ current, names });
     try {
       await head.draw();
-      if (open !== current) [open, drawn] = [current, null];
-      body.setAttribute("aria-label", TABS[current][0]);
-      drawn ??= await TABS[current][1](body, state);
-      await drawn();
+      if (opened?.tab !== current) {
+        // What arrives late for another tab is drawn into the element of that tab, which is no longer on the page.
+        opened = { tab: current, node: el("div", {}, note("Loading ...", "loading")), draw: null };
+        fill(body, opened.node);
+        body.setAttribute("aria-label", TABS[current][0]);
+      }
+      const panel = opened;
+      panel.draw ??= await TABS[current][1](panel.node, state);
+      await panel.draw();
     } catch (error) {
-      drawn = null; // rebuilt from the start next time
+      opened = null; // rebuilt from the start next time
       if (!signal.aborted) fill(body, fault(error), button("Try again", draw));
     }
   };
@@ -110,7 +114,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
   await draw();
   listen();
   return async ([nextTab, nextItem]) => {
-    [state.tab, state.item, drawn] = [nextTab, nextItem, null];
+    [state.tab, state.item, opened] = [nextTab, nextItem, null];
     await draw();
   };
 }

@@ -81,6 +81,7 @@ export async function startPage({ view, signal, caller }) {
   };
   turn(kind);
   return fill(view, el("h1", {}, "New run"),
+    el("p", { class: "hint" }, "Suture runs the tests in a sandbox, tries repairs or writes code, and shows a change only with what the tests say about it. Your files change only if you apply it."),
     el("form", { onsubmit: start, onchange: name, class: "panel" },
       segments("Kind of run", [["heal", "Repair a project"], ["write", "Write new code"]], kind, turn), first,
       el("details", {}, summary, how.node, more),
