@@ -125,7 +125,9 @@ def test_what_linters_report_is_counted_as_findings_and_not_as_tests() -> None:
 def test_a_search_that_a_model_cuts_short_says_how_it_may_take_longer(
     model: str, ending: kinds.SearchEnding, names_option: bool
 ) -> None:
-    search = kinds.SearchFinished(candidates_tried=1557, seconds=60.1, ending=ending)
+    search = kinds.SearchFinished(
+        candidates_tried=1557, seconds=60.1, ending=ending, time_limit="repair.seconds"
+    )
     _, line = ["", *narrate(kinds.RunStarted(kind="heal", model=model), search)]
     assert ("all 1,557 edits" in line) is (ending == "all_tried")
     assert ("repair.seconds" in line) is (ending == "time_over")
