@@ -138,6 +138,11 @@ class Event:
             return RawPayload(kind=self.kind, data=self.data, version=self.version)
 
     @property
+    def is_copied(self) -> bool:
+        """Whether a fork copied the event from another run, or a model's reply was recorded there."""
+        return bool(self.data.get("from_run"))
+
+    @property
     def step(self) -> int | None:
         """The number of the round, if one of several parallel branches wrote the event; otherwise `None`."""
         return self._position("step")

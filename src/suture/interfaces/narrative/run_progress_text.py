@@ -123,7 +123,7 @@ class ProgressNarrator:
             case kinds.TestsWritten() as written:
                 yield from _written_test_lines(written)
             case kinds.SearchStarted() | kinds.SearchFinished() as search:
-                yield from self._search_event_lines(search, is_copied="from_run" in event.data)
+                yield from self._search_event_lines(search, is_copied=event.is_copied)
             case kinds.ModelCalled(role="coder" | "escalate") as called:  # other roles propose no candidate
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
