@@ -195,6 +195,7 @@ def test_a_call_with_its_result_is_typed_where_no_result_can_be_shown(
     terminal.wait_for("Such as: initials(person) == ...")
     terminal.type("y\n")
     terminal.wait_for("does not answer the question")
+    terminal.wait_for("Such as: initials(person) == ...")  # what is typed before the question is discarded
     terminal.type("initials({'first': 'Ada', 'last': 'Lovelace'}) == 'AL'\n")
 
     assert terminal.end() == 0, terminal.screen
