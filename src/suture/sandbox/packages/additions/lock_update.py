@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from suture.core.safe_files import read_regular_file, write_file_atomically
-from suture.errors import BudgetExceeded, Cancelled, SutureError, describe_fault
+from suture.errors import BudgetExceeded, Cancelled, PrerequisiteError, SutureError, describe_fault
 from suture.sandbox import (
     WRITABLE_DIR,
     Mount,
@@ -29,7 +29,10 @@ from suture.sandbox.packages.client import (
     TEMP_DIR,
     Client,
     NetworkAccess,
+    filtered_environment,
     guarded_module_code,
+    parse_origins,
+    query_client_settings,
     run_client,
 )
 from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, PackagesRefused, WorkFolder
@@ -69,6 +72,7 @@ class LockTool:
         user_settings: The same in the user's home folder.
         user_variables: Matches the names of environment variables with the user's indexes and logins.
         variables: Environment variables that it always gets.
+        registry_settings: Its own settings that name its registry. It prints them on this machine, outside the project.
     """
 
     command: str
@@ -77,6 +81,7 @@ class LockTool:
     user_settings: tuple[str, ...] = ()
     user_variables: str = "(?!)"
     variables: Mapping[str, str] = field(default_factory=dict)
+    registry_settings: tuple[str, ...] = ()
 
 
 PYTHON_LOCK_TOOLS: Mapping[str, LockTool] = {
@@ -127,6 +132,8 @@ NODE_LOCK_TOOLS: Mapping[str, LockTool] = {
             "YARN_ENABLE_IMMUTABLE_INSTALLS": "false",
             "YARN_IGNORE_PATH": "1",  # the project's settings may name a program of the project
         },
+        # Yarn has another name than npm for npm's registry. The second setting is that of Yarn 2 or later.
+        registry_settings=("registry", "npmRegistryServer"),
     ),
     "pnpm-lock.yaml": LockTool(
         command="pnpm install",
@@ -193,10 +200,12 @@ async def _run_tool(
     client = _find_client(tool)
     work_folder.folder.mkdir()
     access = await find_access(work_folder)
+    registries = [await _query_registry(client, name, work_folder) for name in tool.registry_settings]
     variables = {name: text for name, text in os.environ.items() if re.fullmatch(tool.user_variables, name)}
     settings = {name: _read_user_settings(name) for name in tool.user_settings}
     access = replace(
         access,
+        origins=access.origins | parse_origins(filter(None, registries), ()),
         variables={**access.variables, **variables},
         files={**access.files, **{name: content for name, content in settings.items() if content}},
     )
@@ -206,6 +215,18 @@ async def _run_tool(
         write_file_atomically(work_folder.folder / name, text.encode())
     await run_client(client, tool.argv, work_folder, access)
     return work_folder.read_text(path)
+
+
+async def _query_registry(client: Client, setting: str, work_folder: WorkFolder) -> str:
+    """Return the address that a setting of a package manager holds; empty if it does not know the setting.
+
+    The folder is still empty, so that nothing of the project decides the answer.
+    """
+    argv = (*client.host_argv, "config", "get", setting)
+    with suppress(PrerequisiteError):
+        output = await query_client_settings(client.name, argv, work_folder.folder, filtered_environment())
+        return output.strip() if output.startswith(("https://", "http://")) else ""
+    return ""
 
 
 def _read_user_settings(name: str) -> bytes:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from suture.sandbox.packages.additions.adder import (
     read_file_text,
 )
 from suture.sandbox.packages.additions.lock_update import NODE_LOCK_TOOLS, update_locks
-from suture.sandbox.packages.client import NetworkAccess, parse_origins
 from suture.sandbox.packages.installer import MAX_QUOTED_CHARS, PackagesRefused, WorkFolder
 from suture.sandbox.packages.npm_installer import (
     TABLES,
@@ -134,8 +134,6 @@ def _parse_members(text: str, offset: int) -> Iterator[Member]:
         offset = _skip_whitespace(text, offset + 1)
 
 
-DEFAULT_REGISTRIES = ("registry.npmjs.org", "registry.yarnpkg.com")
-"""npm's default registry, and its name in Yarn."""
 MANIFEST, LOCK = "package.json", "package-lock.json"
 ALL_TABLES = (*TABLES, "optionalDependencies", "peerDependencies")
 """The tables in which a project may already request a package."""
@@ -222,14 +220,9 @@ class NodeAdder(PackageAdder):
 
     async def update_locks(self, base: Files, added: AddedSet, work_folder: WorkFolder) -> LockUpdates:
         """See `PackageAdder`."""
-        return await update_locks(NODE_LOCK_TOOLS, base, MANIFEST, added, work_folder, _find_node_access)
-
-
-async def _find_node_access(work_folder: WorkFolder) -> NetworkAccess:
-    """Return what Yarn or pnpm may reach: the same as npm, and Yarn's own name for npm's default registry."""
-    access = await find_npm_access(("npm",), work_folder)
-    default, other_name = (parse_origins([f"https://{host}"], ()) for host in DEFAULT_REGISTRIES)
-    return replace(access, origins=access.origins | other_name) if default <= access.origins else access
+        return await update_locks(
+            NODE_LOCK_TOOLS, base, MANIFEST, added, work_folder, partial(find_npm_access, ("npm",))
+        )
 
 
 def _parse_object(text: str) -> dict[str, Any]:
