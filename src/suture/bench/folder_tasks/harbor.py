@@ -181,15 +181,12 @@ class HarborTask:
             for path, content in group.items()
             if name == "tests" or command == RUN_SOLUTION
         }
+        # An agent's file must not be taken for one of the task.
+        written = {path: text for path, text in files.items() if not path.startswith(f"{PRIVATE}/")}
         result = await tools.judge.run(
             RunRequest(
                 argv=("sh", "-c", command.format(f"{BOX}/{PRIVATE}")),
-                # An agent's file must not be taken for one of the task.
-                files={
-                    **{path: text for path, text in files.items() if not path.startswith(f"{PRIVATE}/")},
-                    **private,
-                    f"{PRIVATE}/verifier/started": b"",
-                },
+                files={**written, **private, f"{PRIVATE}/verifier/started": b""},
                 env={**container.variables, **program_environment(interpreter, BOX)},
                 mounts=mounts_for_interpreter(interpreter),
                 limits=make_test_limits(limits, self._timeout_s("verifier"), language),

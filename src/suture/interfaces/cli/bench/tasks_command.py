@@ -101,28 +101,22 @@ def _print_row(row: FolderRow) -> None:
 
 def _render(summaries: list[TaskSummary]) -> str:
     max_attempts = max((len(summary.passed) for summary in summaries), default=0)
-    head = (
-        "model",
-        "tasks of",
-        "tasks",
-        *(f"pass@{number}" for number in range(1, max_attempts + 1)),
-        "calls",
-        "tokens",
-        "seconds",
-        "no result",
+    names = [f"pass@{number}" for number in range(1, max_attempts + 1)]
+    head = ("model", "tasks of", "tasks", *names, "calls", "tokens", "seconds", "no result")
+    return format_table([head, *(_render_row(summary, max_attempts) for summary in summaries)])
+
+
+def _render_row(summary: TaskSummary, max_attempts: int) -> tuple[str, ...]:
+    """Return the cells of a summary; those of attempts that its tasks do not allow are empty."""
+    shares = [f"{share.estimate:.0%} ({share.low:.0%} to {share.high:.0%})" for share in summary.passed]
+    shares += [""] * (max_attempts - len(shares))
+    return (
+        summary.model,
+        summary.group,
+        str(summary.tasks),
+        *shares,
+        str(summary.calls),
+        f"{summary.prompt_tokens:,} + {summary.completion_tokens:,}",
+        f"{summary.seconds:,.0f}",
+        str(summary.faults),
     )
-    lines = [
-        (
-            summary.model,
-            summary.group,
-            str(summary.tasks),
-            *(f"{share.estimate:.0%} ({share.low:.0%} to {share.high:.0%})" for share in summary.passed),
-            *("" for _ in range(max_attempts - len(summary.passed))),
-            str(summary.calls),
-            f"{summary.prompt_tokens:,} + {summary.completion_tokens:,}",
-            f"{summary.seconds:,.0f}",
-            str(summary.faults),
-        )
-        for summary in summaries
-    ]
-    return format_table([head, *lines])
