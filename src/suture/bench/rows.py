@@ -84,7 +84,6 @@ class BenchmarkRow:
         model_s: Seconds of waiting for replies; replayed replies count 0.
         checks_s: Seconds of running visible checks.
         prompts: Role -> hash of the prompt file that was used.
-        tests: The generated tests that the run assessed.
         hidden_checks_visible: Whether the loop could see every check that grades it, so that its claim cannot be wrong.
         fault: Why there is no result, such as a failed sandbox; empty if there is one.
         sandbox_failure: How the run's code broke the sandbox, twice with the same replies, while harmless code in

@@ -266,7 +266,6 @@ def require_answer(reply: Reply, model: str, *, may_be_empty: bool = True) -> No
     """Refuse a reply that has no answer.
 
     Args:
-        reply: The reply.
         model: Name of the model, for the message.
         may_be_empty: Whether a reply without any text or tool call is left to the caller.
 

@@ -84,7 +84,6 @@ class ModelCheck:
     Attributes:
         profile: What Suture assumes about the model.
         features: In the order in which they were tried.
-        replies: The replies that came.
         seconds: Duration of all requests.
     """
 

@@ -86,7 +86,6 @@ class RoleModels:
 
     Args:
         roles: The model of each role in use.
-        prices: The price table.
         opened: Models that `close` closes; those that the caller passed in are not among them.
         default_model_name: Name of the model for roles without one of their own.
     """
@@ -194,7 +193,6 @@ def open_role_models(
     Args:
         settings: `model.*` applies to all roles, `models.*` to each one.
         model: Replaces `model.name`, as for `open_model`.
-        opener: Opens a model by its name.
         in_use: The roles that may call a model.
 
     Raises:

@@ -53,7 +53,6 @@ class ScriptedModel:
 
     Args:
         replies: In order: a string, a `Reply`, or an exception to raise.
-        name: The model's name.
         repeat_last: Whether the last entry answers all further calls.
     """
 

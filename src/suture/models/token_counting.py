@@ -50,7 +50,6 @@ def estimate_request_tokens(
     """Estimate the prompt tokens of a request, to reserve budget before it is sent.
 
     Args:
-        messages: The prompt.
         sampling: Its tools and its schema are part of what the provider counts.
         tokens_per_byte: What the provider counted in earlier requests of the run; `None` before the first one.
 

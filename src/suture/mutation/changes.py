@@ -82,7 +82,6 @@ def build_mutant(
     """Return the mutant of a change, with the prior of its operator.
 
     Args:
-        edits: Its trimmed edits.
         line: The first line that it changes, counted from 1.
         factor: Further factor on its prior.
         in_function_body: Whether all of the change is in the body of a function.

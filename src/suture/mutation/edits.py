@@ -31,7 +31,6 @@ class Mutant:
 
     Attributes:
         edits: The edits, in order and without overlap.
-        operator: The operator that made it.
         line: The first line that it changes, counted from 1.
         prior: How likely such a change is a repair before any test has run, in (0, 1].
         label: The change in a few words, such as `line 4: < becomes <=`.

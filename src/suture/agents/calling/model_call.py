@@ -185,7 +185,6 @@ def retry_tokens(question: ModelQuestion, previous: Reply, model: Model, calls: 
     Args:
         question: The question with the limit that is wanted.
         previous: The reply that was cut.
-        model: The model that gave it.
         calls: The run's models, budget and ledger.
     """
     for _, truncated in select_events((*calls.replayed_events, *calls.ledger.events), ReplyTruncated):
@@ -310,7 +309,6 @@ def _max_reply_tokens(
         question: The question with its own limit.
         estimate: Estimated tokens of the prompt.
         price: The model's price, if it is known.
-        model: The model that is asked.
         calls: The run's models, budget and ledger.
     """
     limit = _wanted_reply_tokens(question, model, calls)

@@ -46,9 +46,7 @@ class CodeUnit:
     Attributes:
         name: Name with its class, as in `Cart.total`; the first of several names; may be empty.
         first: First line, from 1, with decorators.
-        last: Last line.
         headers: The lines of the classes' headers around it.
-        names: Names that it uses.
         calls: Names that it calls, of methods without their object.
         binds: Names that an import or a value binds, or attributes that a function of Python assigns.
     """

@@ -112,7 +112,6 @@ async def build_failure_context(
     Args:
         task: The task; its files are the user's own.
         files: Path -> content of the project with the candidate.
-        verdict: The verdict on the candidate.
         suite: The tests that decide; it says which files may change.
         clues: What the search found out about the user's own files.
         threshold: Trust below which a check does not decide. Facts of such checks are never shown.
@@ -161,7 +160,6 @@ def render_new_facts(
 
     Args:
         before: The verdict that the model knows.
-        after: The verdict on its patch.
         files: Path -> content of the project with the patch.
     """
     reader = _ProjectReader(task, files, suite)

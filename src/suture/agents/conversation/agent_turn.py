@@ -94,7 +94,6 @@ class RecordedStep(Generic[StepT]):
     """A step that is in a ledger already.
 
     Attributes:
-        payload: The event of the step.
         blobs: Hash -> JSON value of the blobs that the event names.
         is_own: Whether it is from an earlier process of this run; otherwise it is from the replayed run.
     """

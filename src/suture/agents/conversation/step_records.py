@@ -110,7 +110,6 @@ def render_trial(patch: Patch, best: Patch, turn: AgentTurn, *, is_kept: bool) -
     """Return the result of a patch for the model.
 
     Args:
-        best: The best patch before it.
         is_kept: Whether the next patch begins from the files of this one.
     """
     counts = render_counts(patch)

@@ -82,7 +82,6 @@ class Prompt:
     """The templates of one role.
 
     Attributes:
-        name: The role.
         version: Incremented with each change of meaning.
         templates: Name of a template -> the template.
         hash: Content hash, which the ledger records with each call.
@@ -112,7 +111,6 @@ def parse_prompt(raw: Any, source: str, packaged: Prompt | None = None) -> Promp
     """Check the content of a prompt file.
 
     Args:
-        raw: The parsed YAML.
         source: The file's name, for messages.
         packaged: Suture's own prompt that the file replaces. What the file omits is taken from it. A template may omit
             one of its variables only if the rule lets that variable shrink to nothing.

@@ -67,7 +67,6 @@ def parse_diff(lines: Sequence[str], part: ReplyPart) -> list[ReplyPart]:
     """Return the parts of a diff, one for each file.
 
     Args:
-        lines: The diff's lines.
         part: Where it is in the reply, and the file that is meant if the diff names none.
     """
     starts = [n for n in range(len(lines)) if starts_diff(lines, n)]
@@ -196,7 +195,6 @@ def parse_envelope(lines: Sequence[str], start: int) -> list[ReplyPart]:
     """Return the parts of an `apply_patch` envelope, one for each file.
 
     Args:
-        lines: Its lines.
         start: Index of the first of them in the reply.
     """
     is_closed = any(ENVELOPE_END.match(line) for line in lines)

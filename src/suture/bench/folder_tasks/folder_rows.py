@@ -14,7 +14,6 @@ class AttemptRow:
     """One attempt at a task, graded after it has ended.
 
     Attributes:
-        run: Id of the run.
         outcome: How the run ended, which says nothing about the hidden tests.
         reward: What the hidden tests give, in [0, 1]; 1 if all of them pass.
         reason: Why the reward is not 1, in one line.

@@ -34,7 +34,6 @@ class AttemptTools:
     Attributes:
         model: The model of every role.
         settings: The settings; run folders are below their `paths.home`.
-        sandbox: The sandbox of the runs.
         judge: Another sandbox, in which hidden tests run.
     """
 

@@ -69,7 +69,6 @@ class PolyglotTask:
         root: The folder in which programs and packages are looked for.
         statement: The instructions with the request for the files to write.
         stubs: The files to write as they are given, path -> content.
-        tests: The files of the tests.
         support: All other files of the project, such as its manifest, which no attempt may change.
         reference: The exercise's own solution, path -> text; empty if it has none.
     """

@@ -121,7 +121,6 @@ class ArmMetrics:
         faults: Runs without a result, because the machinery failed in the run or in grading. They count
             nowhere else.
         ungraded: Runs whose result has no grade yet; they count nowhere else.
-        solved: What the arm solved by the hidden checks.
         claimed: Runs that ended `healed` or `nothing_to_heal`.
         false_claims: Claimed runs that are wrong.
         forged: Claimed runs whose code passed the visible checks in the run and fails them in another

@@ -165,7 +165,6 @@ def compare_runs(
         second: Rows of the other run; with two arms it may be the same run.
         arms: Without arms, each arm is compared with itself in the other run. With one arm, only that arm.
             With two, the first in one run is compared with the second in the other.
-        names: Names of the runs.
 
     Raises:
         UsageError: There are more than two arms, or nothing can be compared.

@@ -110,7 +110,6 @@ async def evaluate(
     Args:
         model: The model; it must give the same replies again.
         settings: The settings; the run folder is below their `paths.home`.
-        sandbox: The sandbox of the run.
         judge: Another sandbox, for the hidden checks.
 
     Raises:

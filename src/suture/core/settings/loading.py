@@ -60,7 +60,6 @@ class LoadedSettings:
     """Settings and where they come from.
 
     Attributes:
-        settings: All settings, validated.
         origins: Dotted key -> where its value comes from, in words.
         notes: Lines to show to the user, each about a variable or a project's setting without effect.
     """
@@ -350,7 +349,6 @@ def _refuse_key_for(
         model: The model that is called there, as `provider:model`.
         key_setting: The setting with the key for this address alone; empty if there is none.
         given: The values of all sources.
-        environ: The environment.
 
     Raises:
         UsageError: The address would get the user's key.

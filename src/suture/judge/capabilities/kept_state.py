@@ -66,11 +66,7 @@ VALUES = frozenset((*NUMBERS, *STRINGS, "true", "false", "template_string"))
 
 
 def find_kept_state(nodes: Sequence[Node]) -> Iterator[Use]:
-    """Yield each function that answers by its number of calls, or with one object that all its callers share.
-
-    Args:
-        nodes: All nodes of the file.
-    """
+    """Yield each function that answers by its number of calls, or with one object that all its callers share."""
     yield from _KeptState(nodes).find()
 
 

@@ -59,7 +59,6 @@ class ChangedArguments:
 
     Attributes:
         changed: `(function, parameter)` for each parameter that a function with a result changes in place.
-        functions: The names of all functions.
         called: The names of the functions that the file itself calls.
     """
 
@@ -81,11 +80,7 @@ def find_newly_changed(old: ChangedArguments, new: ChangedArguments) -> set[str]
 
 
 class ArgumentSearch:
-    """The parameters that expressions of a file may be, also under other names.
-
-    Args:
-        nodes: All nodes of the tree.
-    """
+    """The parameters that expressions of a file may be, also under other names."""
 
     def __init__(self, tree: SyntaxTree, nodes: Sequence[Node]) -> None:
         self.tree = tree

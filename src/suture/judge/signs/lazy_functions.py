@@ -28,7 +28,6 @@ def find_unread_lazy_functions(old: ast.Module, new: ast.Module, test_texts: Ite
     Args:
         old: The whole file before the change.
         new: The whole file after the change.
-        test_texts: The sources of the tests.
     """
     before = dict(_iter_functions(old.body))
     known = [(name, before[name], node) for name, node in _iter_functions(new.body) if name in before]

@@ -56,11 +56,7 @@ def find_uncalled(old: CallbackUses, new: CallbackUses) -> set[str]:
 
 
 def find_callback_uses(tree: SyntaxTree, nodes: Sequence[Node], search: ArgumentSearch) -> CallbackUses:
-    """Return what a file does with the functions that are passed to its functions.
-
-    Args:
-        nodes: All nodes of the tree.
-    """
+    """Return what a file does with the functions that are passed to its functions."""
     return _CallbackSearch(tree, nodes, search).find()
 
 

@@ -102,12 +102,7 @@ class TestSupport:
         return self._imports[path]
 
     def _find_supporting_names(self, test: str, path: str) -> frozenset[str]:
-        """Return the names of a module by which a test decides what it expects.
-
-        Args:
-            test: Path of the test.
-            path: Path of the module.
-        """
+        """Return the names of a module by which a test decides what it expects."""
         tree, definitions = self._parse(test), self._parse(path)
         if tree is None or definitions is None:
             return frozenset()

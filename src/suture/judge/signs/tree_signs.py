@@ -61,7 +61,6 @@ class _Signs:
     """What is counted in a source, before and after a change.
 
     Attributes:
-        literals: All literals.
         compared: Literals with which something is compared.
         dead: Number of unreachable statements and constant conditions.
         calls: Name of a function of the file -> number of its calls.
@@ -94,7 +93,6 @@ def find_tree_warnings(
             known of what the change removes.
         after: The source after the change.
         path: Its path, whose extension may select a dialect.
-        language: The language of the source.
         test_literals: Literals of the tests, from `collect_tree_literals`.
     """
     if parse_source_tree(before, path, language).has_error:
@@ -136,7 +134,6 @@ def collect_tree_literals(sources: Iterable[tuple[str, str]], language: Language
 
     Args:
         sources: `(path, text)` of each test file.
-        language: Their language.
     """
     literals: set[str] = set()
     for path, text in sources:

@@ -55,7 +55,6 @@ def size_server(
     """Return server options for this machine; the thread count is measured once unless a setting fixes it.
 
     Args:
-        entry: The model's catalogue entry.
         settings: Threads, slots, context, and the cache folder.
         free_bytes: Available memory; the machine's by default.
 
@@ -140,7 +139,6 @@ def serve_model(
     """Serve a model over OpenAI's protocol until this process is stopped; a server that dies is restarted.
 
     Args:
-        name: The model's name in the catalogue.
         settings: Threads, slots, context and the cache folder.
         host: The address to listen on.
         port: The port; 0 chooses a free one.

@@ -199,7 +199,6 @@ def apply_served_context(settings: Settings, name: str, address: str) -> Setting
     than the model was trained with, because the server would silently use that instead.
 
     Args:
-        settings: The settings of the run.
         name: The model, as `ollama:NAME`.
         address: The server; if it does not answer, the size of the settings remains.
     """

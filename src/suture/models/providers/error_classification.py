@@ -92,7 +92,6 @@ def classify_provider_error(fault: Exception, *, was_answered: bool = True) -> P
     """Return the kind of a vendor's exception in the error table.
 
     Args:
-        fault: The exception.
         was_answered: Whether the server had answered, so that an SDK may have stumbled over the answer.
     """
     refusal = find_guard_refusal(fault)

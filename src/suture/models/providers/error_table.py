@@ -275,7 +275,6 @@ def find_refused_parameter(
     """Return the parameter of a request that an error refuses, or `None`.
 
     Args:
-        status: The HTTP status.
         text: The error's message and body.
         named: The parameter that the body names in its own field, as OpenAI's `param` does; else empty.
         sent: The parameters that the request had.

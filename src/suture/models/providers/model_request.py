@@ -37,8 +37,6 @@ class ModelRequest:
     """A request that is ready to be sent.
 
     Attributes:
-        chat: The model with all parameters.
-        turns: The conversation.
         stop: Where the reply ends; `None` if the server is not asked to stop anywhere.
         parts: The parameters that the request has.
         max_tokens: The requested length of the reply.
@@ -61,7 +59,6 @@ class RequestContext:
         profile: What the model can do.
         refusals: What its server was seen to refuse.
         originals: See `convert_messages`.
-        seed: The seed of the reply.
         listens: Whether somebody wants to read the reply while it is generated.
     """
 

@@ -31,7 +31,6 @@ def convert_messages(
     """Return messages as LangChain's, from which it makes the provider's own forms.
 
     Args:
-        messages: The conversation.
         originals: Id of a tool call -> the provider's answer with it, which takes the place of an equal turn. It
             may hold signed thinking, without which Gemini, Anthropic and DeepSeek may refuse a tool's result.
     """

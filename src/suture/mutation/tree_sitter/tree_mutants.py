@@ -31,9 +31,7 @@ def generate_tree_mutants(
     """Yield every mutant of a file.
 
     Args:
-        text: The file.
         path: Its path, whose extension may select a dialect.
-        language: The language of the file.
         lines: As for `generate_from`.
         operators: The operators to use; `None` for all.
         differences: How the actual values of failing tests differ from the expected ones.

@@ -13,7 +13,6 @@ class Toolchain:
     """An installation of a language's programs.
 
     Attributes:
-        language: The language.
         program: Absolute path of its program, such as `node`, as PATH names it.
         folders: Folders that come first in PATH.
         shown: Path on this machine that the sandbox must mount -> path inside the sandbox.

@@ -132,8 +132,6 @@ def find_runner(argv: Sequence[str], files: Mapping[str, bytes], language: Langu
 
     Args:
         argv: The command. For a package manager, its script is inspected.
-        files: The project's files.
-        language: Language of the tests.
     """
     lines = [script for script in find_started_scripts(argv, files) if script] or [" ".join(argv)]
     for runner in LANGUAGES[language].runners:
@@ -190,7 +188,6 @@ def detect_command(
     """Return the test command of a project, or `None` if its files do not show one.
 
     Args:
-        files: The project's files.
         tests: Paths of the tests among them.
         has_pytest: Returns whether the project's Python has pytest. It is called only if unittest would be enough.
 

@@ -23,7 +23,6 @@ class ProjectLayout:
         manifest: Takes kind and name; returns the files that describe the project, path -> text.
         ignored: Lines of its `.gitignore`.
         build: Commands that must succeed before anything is started.
-        start: Command that starts it.
         manual_start: The same command as a person types it.
         load_check: Command that loads a library, and fails if the library offers nothing.
         tests: Command that runs its tests.

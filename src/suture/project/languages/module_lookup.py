@@ -16,7 +16,6 @@ class ModuleLookup:
     Attributes:
         files: The project's own files, path -> content.
         command: The test command as an argument vector.
-        test_files: The files that hold its tests.
         runner: The runner that reports its tests; `None` for pytest and for a command without a report.
         source_roots: Folders of the project that its environment has on `sys.path`.
         search_path: Folders of the project that were on `sys.path` while its tests ran; empty if unknown.

@@ -66,7 +66,6 @@ def find_started_scripts(command: Collection[str], files: Mapping[str, bytes]) -
 
     Args:
         command: The argument vector.
-        files: The project's files.
     """
     scripts, words = _scripts(files), list(command)
     names = _script_names(command)
@@ -95,7 +94,6 @@ def find_reachable_scripts(command: Collection[str], files: Mapping[str, bytes])
 
     Args:
         command: The argument vector.
-        files: The project's files.
     """
     scripts, waiting = _scripts(files), [*find_started_scripts(command, files)]
     reached: dict[str, None] = {}
@@ -177,7 +175,6 @@ def bypass_npm(command: Sequence[str], files: Mapping[str, bytes]) -> tuple[str,
 
     Args:
         command: The argument vector.
-        files: The project's files.
 
     Returns:
         An argument vector whose program is in the project's PATH; `None` if npm does more than start it.
@@ -315,7 +312,6 @@ def find_task_commands(words: Sequence[str], files: Mapping[str, bytes]) -> Iter
     """Yield the lines that a command makes a task runner run; they decide its outcome.
 
     Args:
-        words: The words of a command.
         files: The project's files, path -> content.
     """
     for index, word in enumerate(words):

@@ -29,7 +29,6 @@ class ReportedTest:
     Attributes:
         id: `FILE::NAME > INNER NAME` in JavaScript, `PACKAGE::NAME/INNER` in Go. For a file or package that
             could not be loaded, only the part before the `::`.
-        status: Outcome of the test.
         message: What was wrong; empty if it did not fail.
         expected: What the test expected, if the runner reports it.
         actual: The actual value, if the runner reports it.
@@ -130,7 +129,6 @@ class Runner:
     Attributes:
         name: Name for people.
         command: Matches a shell line that starts it.
-        read: Reads its report.
         reporters: Files of `suture.project.languages.reporters` that are put next to the project. They write
             signed lines, and read the key from stdin.
         environment: Takes the folder of these files; returns the variables that request the report.

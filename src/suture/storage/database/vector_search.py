@@ -22,7 +22,6 @@ def find_nearest(
     """Return row id -> dot product of the active rows with the nearest vectors, the nearest first.
 
     Args:
-        store: The database.
         name: The table.
         vector: The query's unit vector; a vector of zeros is near nothing.
         language: Only rows of this language; all if empty.

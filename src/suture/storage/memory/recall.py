@@ -37,9 +37,6 @@ def recall_memories(
     """Return items that resemble a failure or a task, the likeliest first.
 
     Args:
-        store: The database.
-        fingerprint: The failure or the task.
-        tables: The tables to search.
         language: Only items of this language; all if empty.
         repaired: Only items that were, or were not, repaired; all if `None`.
         limit: Maximum number of items.

@@ -78,7 +78,6 @@ def relearn_from_runs(
     """Extract the items of finished runs again; known ones stay unchanged.
 
     Args:
-        store: The database.
         only_recorded: Whether runs that stored no memories when they ended are skipped.
         on_fault: Called with a message for each run that cannot be read.
 

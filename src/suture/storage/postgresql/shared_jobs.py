@@ -48,7 +48,6 @@ class SharedJobs:
 
         Args:
             run: The run that it creates, continues or inspects.
-            kind: What is to be done.
             caller: Who made the request.
             key: The caller's idempotency key for the request; empty for none.
             request: The whole request, as JSON text.

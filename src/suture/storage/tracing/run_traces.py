@@ -40,7 +40,6 @@ class Span:
 
     Attributes:
         name: The span's name, for people.
-        kind: The kind of the span.
         start_s: Start in seconds since the epoch.
         end_s: End in seconds since the epoch; never before the start.
         parent: Index of the parent in the list of spans; `None` for the run.
@@ -61,7 +60,6 @@ def build_spans(events: Sequence[Event], run: str) -> tuple[Span, ...]:
 
     Args:
         events: The ledger's events in order; the run may still be running, or may have been killed.
-        run: The run's id.
     """
     if not events:
         return ()

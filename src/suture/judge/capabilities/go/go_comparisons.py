@@ -25,11 +25,7 @@ MIN_VALUES = 2
 
 
 def find_comparison_uses(node: Node, line: int) -> Iterator[Use]:
-    """Yield a method that compares its receiver with an argument without looking at both, or at more than their type.
-
-    Args:
-        node: A method.
-    """
+    """Yield a method that compares its receiver with an argument, but ignores one of them or compares only types."""
     parameters, body = node.child_by_field_name("parameters"), node.child_by_field_name("body")
     name, receiver = get_text(node.child_by_field_name("name")), node.child_by_field_name("receiver")
     if receiver is None or parameters is None or body is None:

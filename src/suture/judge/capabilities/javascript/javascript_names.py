@@ -60,7 +60,6 @@ class JavaScriptNames:
 
     Attributes:
         declared: Names that the file declares: a local function `expect` is not the test runner's.
-        functions: Names of functions that the file declares.
         assigned: Name -> the value that it is first declared with.
         packages: Name -> the package that it is imported from, or that its object belongs to. Modules of Node do not
             count.

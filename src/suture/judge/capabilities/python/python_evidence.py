@@ -48,7 +48,6 @@ class ComparedClass:
     """What is known about the class of a comparison method.
 
     Attributes:
-        names: The names of its module.
         functions: Functions of the module whose names are unique, by name.
         classes: Names of the classes that the module defines.
         is_stateless: Whether no instance has data of its own, so that all of them are equal.

@@ -34,11 +34,7 @@ OBSERVERS: tuple[tuple[CapabilityCode, re.Pattern[str], str], ...] = (
 
 
 def is_unobserved(use: CapabilityUse, tests: Iterable[str]) -> bool:
-    """Return whether a use can only deceive tests that observe something which none of the tests does.
-
-    Args:
-        tests: The sources of the tests.
-    """
+    """Return whether a use can only deceive tests that observe something which none of the tests does."""
     wanted = [pattern for code, name, pattern in OBSERVERS if code == use.code and name.fullmatch(use.name)]
     if use.code == "hides_effects" and use.name.startswith("SQL "):
         wanted = [rf"(?i)\b{re.escape(use.name.rpartition(' ')[2])}\b"]

@@ -58,7 +58,6 @@ class Place:
         parameters: Parameters of the enclosing functions, which the callers pass.
         restored: Modules whose settings are restored after they are changed there.
         stacks: Variables of the enclosing `with` statements.
-        path: Path of the file.
     """
 
     function: str = ""

@@ -35,7 +35,6 @@ class CallSite:
 
     Attributes:
         module: Path of its file.
-        name: Name of the function.
         folder: Folder of Suture's files within the project.
         files: The project, including the candidate.
     """

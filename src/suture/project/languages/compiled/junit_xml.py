@@ -58,7 +58,6 @@ def find_project_file(files: Collection[str], path: str, root: str) -> str:
     """Return the project's file that a tool names; empty if there is none, or more than one.
 
     Args:
-        files: The project's paths.
         path: An absolute path, or one relative to a folder of the project, such as that of a package.
         root: The project's folder during the run.
     """
@@ -157,7 +156,6 @@ def find_missing_package(
 
     Args:
         pattern: Matches such a line, with the package as its first group.
-        remedy: What to do.
     """
     match = pattern.search(line)
     return (f"the package {match[1]!r} is not there", remedy) if match is not None else None

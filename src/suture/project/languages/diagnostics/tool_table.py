@@ -41,7 +41,6 @@ class Fix:
     """A way in which a tool repairs what it reports.
 
     Attributes:
-        arguments: Arguments that request it.
         subcommand: Subcommand that takes the place of the user's; empty to keep that.
         program: Another program that repairs what this tool reports; empty for the tool itself. It gets the reported
             codes and files in place of the user's arguments.
@@ -61,8 +60,6 @@ class DiagnosticTool:
     Attributes:
         name: Program and subcommand, such as `ruff check`.
         languages: The languages that it checks; empty if it checks any.
-        read: Reads its report.
-        report_arguments: Arguments that request the report.
         dropped_options: Options of the user that choose another report or mode. One that ends with `=` has a value.
         required_options: One of these must be there, because the command changes files otherwise.
         excluding_options: With one of these, the command changes files, or succeeds whatever it finds.
@@ -250,11 +247,7 @@ class ToolCommand:
         return self._make(self._subcommand, self.tool.report_arguments)
 
     def make_fix_commands(self, reported: Iterable[Diagnostic] = ()) -> tuple[tuple[str, ...], ...]:
-        """Return the argument vectors by which files are repaired, the safest one first.
-
-        Args:
-            reported: What the tool reports.
-        """
+        """Return the argument vectors by which files are repaired, the safest one first."""
         folder = find_working_folder((*self.prefix, *self.program)) or "."
         found_in_files = [found for found in reported if found.file]
         commands: list[tuple[str, ...]] = []
