@@ -66,16 +66,12 @@ MIN_REPLY_LIMIT_TOKENS = 256
 MAX_KEPT_ANSWERS = 256
 """Answers with tool calls that a model keeps in the provider's own form; a conversation has fewer turns."""
 
-# Retries and the circuit breaker
+# Retries
 FIRST_RETRY_PAUSE_S = 0.5
 """Upper bound of the first pause; it doubles with each retry. The pause is drawn at random below the bound,
 so that parallel runs do not retry in step."""
 MAX_RETRY_PAUSE_S = 30.0
 """Upper bound of our own pauses; a provider may ask for a longer one."""
-CIRCUIT_BREAKER_FAULTS = 6
-"""Consecutive faults that stop calls to an endpoint: two calls with both their retries."""
-CIRCUIT_BREAKER_PAUSE_S = 30.0
-"""Seconds for which an endpoint gets no calls before one may try again."""
 MAX_RETRY_AFTER_S = 366 * 24 * 3600.0
 """Maximum seconds to wait at a provider's request; a longer wait is cut to this."""
 

@@ -1,4 +1,4 @@
-"""Limits of one server address: concurrent calls, calls per minute, retries, and a circuit breaker.
+"""Limits of one server address: concurrent calls, calls per minute, and retries.
 
 What an Ollama server says about its models: which it has, and how long their contexts are.
 
@@ -22,10 +22,8 @@ from suture.core.settings.schema import Settings
 from suture.errors import ModelError, ModelRateLimited
 from suture.models.profiles import find_profile
 from suture.models.profiles.model_profile import override_context_tokens
-from suture.models.providers.connections import is_loopback, mask_credentials
+from suture.models.providers.connections import is_loopback
 from suture.models.tuning import (
-    CIRCUIT_BREAKER_FAULTS,
-    CIRCUIT_BREAKER_PAUSE_S,
     FIRST_RETRY_PAUSE_S,
     MAX_OLLAMA_ANSWER_BYTES,
     MAX_RETRY_PAUSE_S,
@@ -53,18 +51,16 @@ class EndpointLimits:
 class Endpoint:
     """The limits of one address, shared by all models of this process that use it.
 
-    Messages show the address without credentials. `now` is a monotonic clock in seconds.
+    `now` is a monotonic clock in seconds.
     """
 
     def __init__(
         self,
-        address: str,
         limits: EndpointLimits,
         *,
         now: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self.address = mask_credentials(address)
         self._limits = limits
         self._now = now
         self._sleep = sleep
@@ -73,9 +69,6 @@ class Endpoint:
         self._queues: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
         self._lock = threading.Lock()
         self._next_start = 0.0
-        self._faults = 0
-        self._paused_until = 0.0
-        self._last_fault = ""
 
     def slot(self) -> asyncio.Semaphore:
         """Return the context in which a call waits for one of the concurrent slots; it keeps it during retries."""
@@ -83,13 +76,7 @@ class Endpoint:
         return self._slots.setdefault(asyncio.get_running_loop(), semaphore)
 
     async def admit(self) -> None:
-        """Wait until one try may start. A cancelled waiter does not take a turn from those after it.
-
-        Raises:
-            ModelError: The circuit breaker is open: too many consecutive tries have just failed.
-        """
-        with self._lock:
-            self._refuse_if_open()
+        """Wait until one try may start. A cancelled waiter does not take a turn from those after it."""
         async with self._queues.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
             while (wait_s := self._take_turn()) > 0:
                 await self._sleep(wait_s)
@@ -97,41 +84,12 @@ class Endpoint:
     def _take_turn(self) -> float:
         """Take the turn if it has come, else return the seconds until then."""
         with self._lock:
-            self._refuse_if_open()
             now = self._now()
             if now < self._next_start:
                 return self._next_start - now
-            if self._faults >= CIRCUIT_BREAKER_FAULTS:
-                # One try goes through; the others wait for its outcome.
-                self._paused_until = now + CIRCUIT_BREAKER_PAUSE_S
             if self._limits.requests_per_minute is not None:
                 self._next_start = now + 60 / self._limits.requests_per_minute
             return 0
-
-    def _refuse_if_open(self) -> None:
-        pause_s = self._paused_until - self._now()
-        if pause_s > 0:
-            raise ModelError(
-                f"calls to {self.address!r} are paused for {pause_s:.0f} s more after "
-                f"{self._faults} consecutive faults; the last one: {self._last_fault}",
-                remedy="fix the cause of that fault, or wait",
-            )
-
-    def record_failure(self, fault: ModelError, *, counts: bool) -> None:
-        """Record a fault; `counts` says whether it counts towards the circuit breaker."""
-        if not counts:
-            self.record_success()  # the server did answer
-            return
-        with self._lock:
-            self._faults += 1
-            self._last_fault = fault.message
-            if self._faults >= CIRCUIT_BREAKER_FAULTS:
-                self._paused_until = self._now() + CIRCUIT_BREAKER_PAUSE_S
-
-    def record_success(self) -> None:
-        """Record an answer of the server, which resets the count of consecutive faults."""
-        with self._lock:
-            self._faults, self._paused_until = 0, 0.0
 
 
 _endpoints: WeakValueDictionary[tuple[str, EndpointLimits], Endpoint] = WeakValueDictionary()
@@ -141,7 +99,7 @@ _endpoints_lock = threading.Lock()
 def get_endpoint(address: str, limits: EndpointLimits) -> Endpoint:
     """Return the shared endpoint of an address; it exists as long as any model uses it."""
     with _endpoints_lock:
-        return _endpoints.setdefault((address, limits), Endpoint(address, limits))
+        return _endpoints.setdefault((address, limits), Endpoint(limits))
 
 
 T = TypeVar("T")

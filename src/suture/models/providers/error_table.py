@@ -69,7 +69,6 @@ class ErrorRule:
     Attributes:
         retry: Whether the call is repeated. Never if the first call may have been charged: a run must not
             exceed its budget.
-        counts: Whether the error counts towards the circuit breaker of the endpoint.
         sentence: Text for people; it follows the model's name.
         remedy: What the user can do; `{protocol}` and `{key}` are filled in for the model.
         doubts_address: Whether the answer may come from something other than the model's server.
@@ -77,7 +76,6 @@ class ErrorRule:
 
     error: type[ModelError]
     retry: bool = False
-    counts: bool = False
     sentence: str
     remedy: str = ""
     doubts_address: bool = False
@@ -137,37 +135,29 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "quota": ErrorRule(
         error=ModelRateLimited, sentence="has no quota left", remedy="check the account's plan and billing"
     ),
-    "overloaded": ErrorRule(
-        error=ModelError, retry=True, counts=True, sentence="is overloaded, or still starting"
-    ),
-    "server_error": ErrorRule(error=ModelError, retry=True, counts=True, sentence="failed"),
-    "gateway": ErrorRule(
-        error=ReplyLost, counts=True, sentence="may have answered, but a gateway lost the reply"
-    ),
+    "overloaded": ErrorRule(error=ModelError, retry=True, sentence="is overloaded, or still starting"),
+    "server_error": ErrorRule(error=ModelError, retry=True, sentence="failed"),
+    "gateway": ErrorRule(error=ReplyLost, sentence="may have answered, but a gateway lost the reply"),
     "unreachable": ErrorRule(
         error=ModelUnreachable,
         retry=True,
-        counts=True,
         sentence="cannot be reached: no connection is accepted",
         remedy="check that the server runs, model.base_url if you set it, and your proxy if you have one",
     ),
     "unknown_host": ErrorRule(
         error=ModelUnreachable,
         retry=True,
-        counts=True,
         sentence="cannot be reached: its host name is unknown",
         remedy="check the host in model.base_url if you set it, and that this machine is online",
     ),
     "tls": ErrorRule(
         error=ModelUnreachable,
-        counts=True,
         sentence="cannot be reached: no secure connection (TLS) can be established",
         remedy="check that model.base_url begins with the right one of http and https, this machine's clock, "
         "and SSL_CERT_FILE if the server uses your own certificate authority",
     ),
     "too_long": ErrorRule(
         error=ModelProtocolError,
-        counts=True,
         sentence="sends more than a reply of the requested length can be",
         doubts_address=True,
     ),
@@ -177,19 +167,15 @@ ERROR_TABLE: Mapping[ProviderErrorKind, ErrorRule] = {
     "not_a_reply": ErrorRule(
         error=ModelProtocolError, sentence="answered with something that is not a reply", doubts_address=True
     ),
-    "connection_closed": ErrorRule(
-        error=ReplyLost, counts=True, sentence="closed the connection before it answered"
-    ),
+    "connection_closed": ErrorRule(error=ReplyLost, sentence="closed the connection before it answered"),
     "timeout": ErrorRule(
-        error=ModelTimeout, counts=True, sentence="did not answer in time", remedy="raise model.timeout_s"
+        error=ModelTimeout, sentence="did not answer in time", remedy="raise model.timeout_s"
     ),
-    "cut_off": ErrorRule(error=ReplyLost, counts=True, sentence="broke off in the middle of its reply"),
+    "cut_off": ErrorRule(error=ReplyLost, sentence="broke off in the middle of its reply"),
     "unreadable": ErrorRule(
         error=ModelProtocolError, sentence="answered with something unreadable", doubts_address=True
     ),
-    "failed_reply": ErrorRule(
-        error=ReplyLost, counts=True, sentence="reported an error in place of its reply"
-    ),
+    "failed_reply": ErrorRule(error=ReplyLost, sentence="reported an error in place of its reply"),
     "client_fault": ErrorRule(
         error=ModelError,
         sentence="was not called: the provider's package failed",

@@ -32,7 +32,6 @@ from suture.models.providers.endpoints import Endpoint, EndpointLimits, call_wit
 from suture.models.providers.error_classification import classify_provider_error, find_status
 from suture.models.providers.error_mapping import ModelTarget, map_provider_error
 from suture.models.providers.error_table import (
-    ERROR_TABLE,
     describe_error,
     find_refused_parameter,
     find_reply_limit,
@@ -93,7 +92,7 @@ class LangChainModel:
         self._target = target
         # Without an endpoint, this is the embedded server. It has its own queue, so this number only
         # bounds the open connections.
-        self._endpoint = endpoint or Endpoint(target.name, EndpointLimits(concurrency=64))
+        self._endpoint = endpoint or Endpoint(EndpointLimits(concurrency=64))
         self.profile = profile or ModelProfile()
         self._refusals = learned_refusals(target.address, target.name)
         self._answers: dict[str, tuple[Reply, AIMessage]] = {}
@@ -227,12 +226,9 @@ class LangChainModel:
                 # Vendor SDKs share no base class for errors: every exception is mapped here.
                 kind = classify_provider_error(fault, was_answered=response.was_received)
                 error = map_provider_error(fault, self._target, kind)
-                counts = isinstance(fault, ReplyLost) or ERROR_TABLE[kind].counts
-                self._endpoint.record_failure(error, counts=counts)
                 if kind == "content_filter":
                     return tuple(Reply(text="", finish="content_filter", model=self.name) for _ in samplings)
                 raise error from fault
-        self._endpoint.record_success()
         if request.streams and replies[0].counted_by == "bound":
             self._refusals.parameters.add("stream_options")  # the stream had no usage
             replies = [replace(reply, refused=("stream_options",)) for reply in replies]
