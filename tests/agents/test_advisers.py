@@ -53,7 +53,7 @@ async def test_a_critique_reply_becomes_a_record() -> None:
     answer = await ask_structured(
         model.complete, render_messages(make_critique_prompt()), CritiqueReply, Sampling()
     )
-    record = answer.value.record()
+    record = answer.record()
     assert record == Critique(issues=("returns x itself",), score=0.2, approved=False)
     assert decode_record(Critique, encode_record(record)) == record
 
@@ -88,7 +88,7 @@ async def test_lessons_are_few_and_unique() -> None:
     answer = await ask_structured(
         model.complete, render_messages(make_lessons_prompt()), LessonsReply, Sampling()
     )
-    assert answer.value.unique() == ("Add one!", "Return it.")
+    assert answer.unique() == ("Add one!", "Return it.")
     with pytest.raises(MalformedReply):
         await ask_structured(model.complete, render_messages(make_lessons_prompt()), LessonsReply, Sampling())
 

@@ -43,7 +43,7 @@ async def test_a_plan_without_subtasks_is_asked_for_again() -> None:
 
     answer = await ask_typed(model.complete, messages, PlanReply, Sampling())
 
-    assert answer.value.record() == Plan(subtasks=(Subtask(goal="a"), Subtask(goal="b", needs=(1,))))
+    assert answer.record() == Plan(subtasks=(Subtask(goal="a"), Subtask(goal="b", needs=(1,))))
 
 
 def make_files(files: dict[str, str] | None = None) -> InMemoryFiles:

@@ -91,7 +91,7 @@ class DebuggerRun:
     async def conclude(self, draft: PromptDraft) -> DiagnosisReply:
         messages = draft.messages(draft.full_counts())
         self.prompts.append(messages[-1].content)
-        return (await ask_typed(self.model.complete, messages, DiagnosisReply, Sampling())).value
+        return await ask_typed(self.model.complete, messages, DiagnosisReply, Sampling())
 
     async def investigate(self, max_steps: int = 5, call: str = FIRST_CALL) -> Investigation:
         fact = Counterexample(check_id="c", call=call, expected="2", actual="1")

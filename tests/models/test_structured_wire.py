@@ -47,7 +47,7 @@ async def ask_for_ripeness(base_url: str, chat: Any = None) -> Any:
 async def test_openai_gets_a_response_format(stub: OpenAIStub) -> None:
     stub.answer(Answer(body=chat_completion(json.dumps(GOOD))))
     answer = await ask_for_ripeness(stub.base_url)
-    assert answer.value == Ripeness(stage="ripe", days=2)
+    assert answer == Ripeness(stage="ripe", days=2)
 
     (request,) = stub.requests
 
@@ -68,7 +68,7 @@ async def test_ollama_gets_a_format(stub: OpenAIStub) -> None:
 
     answer = await ask_for_ripeness(stub.base_url, chat)
 
-    assert answer.value.stage == "ripe"
+    assert answer.stage == "ripe"
     assert stub.requests[0]["format"] == strict_schema(Ripeness)
 
 
@@ -87,7 +87,7 @@ async def test_anthropic_gets_a_required_tool(stub: OpenAIStub) -> None:
     chat = anthropic.ChatAnthropic(model="m", api_key="k", base_url=stub.base_url.removesuffix("/v1"))
     answer = await ask_for_ripeness(stub.base_url, chat)
 
-    assert (answer.value.days, answer.reply.finish, answer.salvaged) == (2, "stop", False)
+    assert answer.days == 2
 
     request = stub.requests[0]
     assert request["tools"][0]["input_schema"] == strict_schema(Ripeness)
@@ -117,5 +117,5 @@ async def test_a_server_without_schema_support_is_called_again_without_one(stub:
 
     await model.close()
 
-    assert (answer.value.days, answer.calls) == (2, 1)
+    assert answer.days == 2
     assert ["response_format" in request for request in stub.requests] == [True, False]

@@ -55,7 +55,7 @@ async def test_every_retry_of_a_structured_question_is_paid(ledger: Ledger) -> N
             DiagnosisReply,
             Sampling(max_tokens=64),
         )
-        assert answer.value.record().category == "boundary"
+        assert answer.record().category == "boundary"
         assert budget.spend().attempts == 2
         with pytest.raises(MalformedReply):
             await ask_structured(

@@ -129,10 +129,7 @@ class RoleCall:
         async def complete(messages: Sequence[Message], sampling: Sampling) -> Reply:
             return await ask(replace(question, messages=messages, sampling=sampling), self.calls)
 
-        answer = await ask_structured(
-            complete, fitted.messages, type_, question.sampling, tries=MAX_ROLE_CALLS
-        )
-        return answer.value
+        return await ask_structured(complete, fitted.messages, type_, question.sampling, tries=MAX_ROLE_CALLS)
 
     def _question(self, attempt: int) -> ModelQuestion:
         role_model = self.calls.models.for_role(self.role)

@@ -6,8 +6,8 @@ Each call is charged to the caller's budget.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from dataclasses import replace
+from typing import TypeVar
 
 from pydantic import BaseModel
 
@@ -28,35 +28,18 @@ Complete = Callable[[Sequence[Message], Sampling], Awaitable[Reply]]
 """One model call: `Model.complete`, or in the loop a function that reserves budget before it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StructuredAnswer(Generic[T]):
-    """A validated value and the reply that it was read from.
-
-    Attributes:
-        salvaged: Whether the reply was not plain JSON as requested.
-        calls: How many calls were made, including this one.
-    """
-
-    value: T
-    reply: Reply
-    salvaged: bool
-    calls: int
-
-
 async def ask_structured(
     complete: Complete,
     messages: Sequence[Message],
     type_: type[T],
     sampling: Sampling,
     *,
-    limit_tokens: int | None = None,
     tries: int = 3,
-) -> StructuredAnswer[T]:
+) -> T:
     """Ask a model for a value of a type.
 
-    A truncated reply is not read: it is asked for again with twice the token limit, up to `limit_tokens`,
-    unless it was cut before its token limit, by the budget or the context. An invalid reply is shown to the
-    model with the reasons, and asked for again at a slightly higher temperature.
+    A reply that was cut is not read. It is asked for again at a slightly higher temperature, unless the budget or
+    the context cut it before its token limit. So is an invalid reply, which is shown to the model with the reasons.
 
     Args:
         complete: Makes one call; it is called at most `tries` times, one after the other. Its exceptions end
@@ -65,7 +48,6 @@ async def ask_structured(
             constrains its output, and those that do write better when the prompt explains the format.
         type_: The type of the value; none of its fields may have a default.
         sampling: How the first reply is generated.
-        limit_tokens: The highest token limit of a retry; that of `sampling` by default.
         tries: Maximum number of calls, including the first.
 
     Raises:
@@ -73,10 +55,9 @@ async def ask_structured(
         ModelError: The model failed.
         BudgetExceeded: `complete` had no budget for another call.
     """
-    limit_tokens = max(limit_tokens or 0, sampling.max_tokens)
     sampling = replace(sampling, schema=strict_schema(type_))
     prompt, reason, was_truncated = tuple(messages), "", False
-    for call in range(1, tries + 1):
+    for _ in range(tries):
         reply = await complete(prompt, sampling)
         _require_willingness(reply, type_.__name__)
         was_truncated = reply.finish in ("length", "thinking")
@@ -84,14 +65,11 @@ async def ask_structured(
             _require_full_length(reply, sampling, type_.__name__)
             reason = f"it was cut at {sampling.max_tokens} tokens"
             prompt = tuple(messages)
-            if sampling.max_tokens < limit_tokens:
-                sampling = replace(sampling, max_tokens=min(2 * sampling.max_tokens, limit_tokens))
-            else:
-                sampling = _raise_temperature(sampling)
+            sampling = _raise_temperature(sampling)
             continue
         try:
             # A reply that ended for an unknown reason may be incomplete, so that only plain JSON is read.
-            parsed = parse_reply(reply.text, type_, salvage=reply.finish == "stop")
+            return parse_reply(reply.text, type_, salvage=reply.finish == "stop")
         except UnreadableReply as fault:
             reason = str(fault)
             prompt = (
@@ -104,8 +82,6 @@ async def ask_structured(
                 ),
             )
             sampling = _raise_temperature(sampling)
-            continue
-        return StructuredAnswer(value=parsed.value, reply=reply, salvaged=parsed.salvaged, calls=call)
     raise MalformedReply(
         f"no usable {type_.__name__} in {tries} replies; of the last one: {reason}",
         remedy="raise model.max_tokens" if was_truncated else "take a stronger model",

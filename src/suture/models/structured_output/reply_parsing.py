@@ -6,8 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -143,15 +142,7 @@ class UnreadableReply(ValueError):
     """A reply without a value of the type; the message is for the model that wrote it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParsedReply(Generic[T]):
-    """A parsed value; `salvaged` says whether the reply was anything but plain JSON of the right form."""
-
-    value: T
-    salvaged: bool
-
-
-def parse_reply(text: str, type_: type[T], *, salvage: bool = True) -> ParsedReply[T]:
+def parse_reply(text: str, type_: type[T], *, salvage: bool = True) -> T:
     """Parse a complete reply; truncated ones must not be passed here.
 
     Without `salvage` only plain JSON is read. A reply with two different values is refused.
@@ -163,16 +154,14 @@ def parse_reply(text: str, type_: type[T], *, salvage: bool = True) -> ParsedRep
     reason = "it is not a JSON object"
     try:
         data = json.loads(text, object_pairs_hook=_unique_members)
-        value = _validate(coerce_value(data, schema, schema), type_)
+        return _validate(coerce_value(data, schema, schema), type_)
     except SchemaMismatch as fault:
         reason = str(fault)
     except (ValueError, RecursionError):
         pass  # not JSON
-    else:
-        return ParsedReply(value=value, salvaged=value.model_dump(mode="json") != data)
     if not salvage:
         raise UnreadableReply(reason)
-    return ParsedReply(value=_salvage(text, type_, schema), salvaged=True)
+    return _salvage(text, type_, schema)
 
 
 def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
