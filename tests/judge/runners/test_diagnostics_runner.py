@@ -91,9 +91,13 @@ async def test_a_second_equal_diagnostic_fails_beside_the_first(
         .replace("    spare = 1\n", ""),
     ],
 )
-async def test_switching_a_rule_off_fails(text: str, tmp_path: Path, sandbox: BubblewrapSandbox) -> None:
-    verdict = await judge(await prepare(tmp_path, sandbox), {"a.py": text})
-    assert "a.py::no rule is switched off" in verdict.failed
+async def test_switching_a_rule_off_fails_and_clears_no_diagnostic(
+    text: str, tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    suite = await prepare(tmp_path, sandbox)
+    verdict = await judge(suite, {"a.py": text})
+    assert verdict.failed >= {"a.py::no rule is switched off", UNUSED_OS, UNUSED_NAME}
+    assert len(verdict.failed) > len((await judge(suite, {})).failed)
 
 
 async def test_a_new_stub_in_place_of_the_code_fails(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.core.records import CheckOutcome, Counterexample, Task, VerdictNote
@@ -119,17 +119,22 @@ class DiagnosticsRunner:
         return frozenset(found.file for tool in self.tools for found in tool.base.diagnostics.values())
 
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
-        """Run the tools on a project's files, and return an outcome for each diagnostic that is there or was."""
+        """Run the tools on a project's files, and return an outcome for each diagnostic that is there or was.
+
+        Where a change switches a rule off, the file's earlier diagnostics still fail: nobody knows that they are
+        gone, and a silenced file must not look better than the one before.
+        """
         is_base = dict(files) == dict(self._task.files)
+        suppressed = _find_suppressions(self._task.files, files)
         outcomes: list[CheckOutcome] = []
         outputs: list[str] = []
         wall_s = 0.0
         for tool in self.tools:
             run = tool.base if is_base else await run_tool(tool.command, tool.line, self._sandbox, files)
-            outcomes += _make_outcomes(tool, run)
+            outcomes += _make_outcomes(tool, run, suppressed)
             outputs.append(decode_output(run.result))
             wall_s += run.result.wall_s
-        outcomes += _find_suppressions(self._task.files, files)
+        outcomes += suppressed.values()
         names = tuple(" ".join(tool.line.task.test_command) for tool in self.tools)
         return CommandRun(
             outcomes=tuple(outcomes),
@@ -216,9 +221,11 @@ def _require_report(command: ToolCommand, line: CommandLine, base: ToolRun) -> N
         line.refuse_start(result)
 
 
-def _make_outcomes(tool: PreparedTool, run: ToolRun) -> list[CheckOutcome]:
-    outcomes = [_make_outcome(name, None) for name in tool.base.diagnostics if name not in run.diagnostics]
-    outcomes += [_make_outcome(name, _make_fact(name, found)) for name, found in run.diagnostics.items()]
+def _make_outcomes(tool: PreparedTool, run: ToolRun, suppressed: Collection[str]) -> list[CheckOutcome]:
+    hidden = {name: found for name, found in tool.base.diagnostics.items() if found.file in suppressed}
+    failing = {**hidden, **run.diagnostics}
+    outcomes = [_make_outcome(name, None) for name in tool.base.diagnostics if name not in failing]
+    outcomes += [_make_outcome(name, _make_fact(name, found)) for name, found in failing.items()]
     command = tool.line.shown
     if run.result.status == "timeout":
         ending = make_ending_failure(command, run.result, call=command)
@@ -250,9 +257,11 @@ def _make_outcome(name: str, fact: Counterexample | None) -> CheckOutcome:
     )
 
 
-def _find_suppressions(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[CheckOutcome]:
-    """Return a failure for each file in which a change newly switches a rule off."""
-    outcomes = []
+def _find_suppressions(
+    before: Mapping[str, bytes], after: Mapping[str, bytes]
+) -> dict[str, CheckOutcome]:
+    """Return a failure for each file in which a change newly switches a rule off, by the file's path."""
+    outcomes = {}
     for path, content in after.items():
         if before.get(path) == content:
             continue
@@ -262,5 +271,5 @@ def _find_suppressions(before: Mapping[str, bytes], after: Mapping[str, bytes]) 
         if added:
             name = SUPPRESSION_CHECK.format(path=path)
             fact = make_failure(name, "suppressed", file=path, names=", ".join(added[:5]))
-            outcomes.append(_make_outcome(name, fact))
+            outcomes[path] = _make_outcome(name, fact)
     return outcomes
