@@ -1,4 +1,4 @@
-"""Ten conversations on a pull request, as a table of what happens and how it ends."""
+"""Conversations on a pull request, as a table of what happens and how it ends."""
 
 from __future__ import annotations
 
@@ -228,6 +228,12 @@ def push(talk: Conversation) -> None:
     talk.host.refs[f"refs/heads/{head['ref']}"] = head["sha"] = "b" * 40
 
 
+def set_back(talk: Conversation) -> None:
+    """Somebody sets the branch back to the healed commit."""
+    head = talk.host.pull["head"]
+    talk.host.refs[f"refs/heads/{head['ref']}"] = head["sha"] = talk.shas[1]
+
+
 def limit_briefly(talk: Conversation) -> None:
     """The service refuses the next two requests for a moment."""
     talk.host.refusals += [
@@ -324,6 +330,32 @@ CONVERSATIONS = (
         commits=1,
         reactions=("+1", "+1"),
         status="> Applied as `",
+    ),
+    ExpectedEnd(
+        name="reject after apply",
+        steps=(deliver, apply, reject, push, apply),
+        replies=("delivered", "applied", "already_applied", "applied_earlier"),
+        state="applied",
+        commits=1,
+        reactions=("+1", "-1", "+1"),
+        status="> Applied as `",
+    ),
+    ExpectedEnd(
+        name="apply again after the branch was set back",
+        steps=(deliver, apply, set_back, apply),
+        replies=("delivered", "applied", "applied"),
+        state="applied",
+        commits=1,
+        reactions=("+1", "+1"),
+        status="> Applied as `",
+    ),
+    ExpectedEnd(
+        name="reject twice",
+        steps=(deliver, reject, reject),
+        replies=("delivered", "rejected", "already_rejected"),
+        state="rejected",
+        reactions=("+1", "+1"),
+        status="> Rejected",
     ),
     ExpectedEnd(
         name="rate limit",

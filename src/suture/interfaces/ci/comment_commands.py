@@ -48,6 +48,7 @@ ReplyCode = Literal[
     "fork",
     "no_heal",
     "already_applied",
+    "applied_earlier",
     "already_rejected",
     "stale",
     "refused",
@@ -62,6 +63,7 @@ REPLY_TEXTS: Mapping[ReplyCode, str] = {
     "fork": "the branch is in another repository, to which Suture never writes; apply the diff there",
     "no_heal": "no comment of Suture on this pull request offers a change",
     "already_applied": "the change has been applied already, as {commit}",
+    "applied_earlier": "the change has been applied already; the branch has moved since, to {commit}",
     "already_rejected": "the change has been rejected; push a commit to get a new one",
     "stale": "the branch has moved since, to {commit}, so the change was verified on other code; it stays as it is",
     "refused": "not applied: {detail}",
@@ -69,7 +71,11 @@ REPLY_TEXTS: Mapping[ReplyCode, str] = {
 """What each reply means; `{commit}` and `{detail}` are quoted."""
 HOST_ERRORS = (PrerequisiteError, CodeHostError)
 """Errors of a request. After the commit they are ignored: the change is applied, whatever GitHub refuses then."""
-SUCCESSES: frozenset[ReplyCode] = frozenset(("ready", "applied", "rejected", "already_applied"))
+SUCCESSES: Mapping[CommandName, frozenset[ReplyCode]] = {
+    "apply": frozenset(("ready", "applied", "already_applied", "applied_earlier")),
+    "reject": frozenset(("rejected", "already_rejected")),
+}
+"""The replies that say that what the person wanted is so."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +92,10 @@ class CommentCommand:
     pull: int
     comment: int
     author: str
+
+    def is_fulfilled_by(self, reply: CommandReply) -> bool:
+        """Return whether what the person wanted is so."""
+        return reply.code in SUCCESSES[self.name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,11 +114,6 @@ class CommandReply:
     detail: str = ""
     posted: PostedHeal | None = None
     pipeline: Pipeline | None = None
-
-    @property
-    def ok(self) -> bool:
-        """Whether what the person wanted is so."""
-        return self.code in SUCCESSES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,11 +201,12 @@ def check_command(command: CommentCommand, pipeline: Pipeline, github: GitHub) -
     reply = CommandReply(code="ready", commit=posted.mark.commit, posted=posted, pipeline=pipeline)
     if posted.mark.state == "rejected":
         return replace(reply, code="already_rejected")
-    if posted.mark.state == "applied":
-        return replace(reply, code="already_applied", commit=pipeline.commit)
+    # If an applied change has been taken back by a push of the healed commit, it can be applied again.
     if pipeline.commit != posted.mark.commit:
         if _is_heal_of(pipeline.commit, posted.mark, github):
             return replace(reply, code="already_applied", commit=pipeline.commit)
+        if posted.mark.state == "applied":
+            return replace(reply, code="applied_earlier", commit=pipeline.commit)
         if command.name == "apply":
             return replace(reply, code="stale", commit=pipeline.commit)
     return reply if command.name == "apply" else replace(reply, code="rejected")
@@ -248,11 +254,11 @@ def _send_reply(command: CommentCommand, reply: CommandReply, github: GitHub) ->
             mark = replace(mark, state="applied")
         elif reply.code == "rejected":
             mark = replace(mark, state="rejected")
-        if mark != reply.posted.mark or reply.code in ("stale", "refused"):
+        if mark != reply.posted.mark or reply.code in ("applied", "stale", "refused"):
             text = render_reply(reply)
             request = f"{code_span('/suture ' + command.name)} by {code_span(command.author)}"
             github.update_status(reply.posted, mark, f"{text[0].upper()}{text[1:]} ({request}).")
-    content = "+1" if reply.ok else "-1"
+    content = "+1" if command.is_fulfilled_by(reply) else "-1"
     # A token may lack the permission, and the person may have deleted the comment or blocked the program.
     refusals = (HTTP_FORBIDDEN, HTTP_NOT_FOUND, HTTP_UNPROCESSABLE)
     github.rest.call(

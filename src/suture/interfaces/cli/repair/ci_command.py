@@ -221,7 +221,7 @@ def respond(
         print_json({**outputs, "detail": reply.detail, "dry_run": dry_run})
     else:
         _print_ci_line(f"/suture {command.name}: {reply.code} ({render_reply(reply)})")
-    if not reply.ok:
+    if not command.is_fulfilled_by(reply):
         raise typer.Exit(REFUSED)
 
 
