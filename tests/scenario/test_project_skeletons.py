@@ -13,9 +13,11 @@ import pytest
 from requirements import Require
 from scenario import written_projects as written
 from scenario.test_whole_projects import list_passed_checks, write_project
+from suture.api import WriteOptions, solve
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError
 from suture.sandbox import BubblewrapSandbox
+from suture.testing import ScriptedModel
 
 UNSHOWN = "nothing in the task shows what the project must do: only Suture's own checks pass"
 COMMANDS = '''```python
@@ -57,6 +59,17 @@ def process(rows):
             result[name] = {"count": len(values), "mean": sum(values) / len(values), "most": max(values)}
     return result
 ```'''
+UNNAMED = """```python
+def process(rows):
+    values = [row["amount"] for row in rows if row["amount"] is not None] or [0]
+    return {"amount": [sum(values) / len(values), sorted(values)[len(values) // 2], min(values)]}
+```"""
+NAMED = """```python
+def process(rows):
+    values = [row["amount"] for row in rows if row["amount"] is not None] or [0]
+    middle = sorted(values)[len(values) // 2]
+    return {"amount": {"average": sum(values) / len(values), "median": middle, "min": min(values)}}
+```"""
 CONSTANT = '''```python
 def process(rows):
     """Return nothing that depends on the rows."""
@@ -135,6 +148,34 @@ async def test_the_result_of_a_pipeline_must_depend_on_its_data(
     assert result.warnings == (UNSHOWN,)
     assert result.verdict is not None
     assert {outcome.provenance for outcome in result.verdict.outcomes} == {"smoke"}
+
+
+async def test_the_statistics_that_a_task_names_are_named_in_the_result(
+    settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    task = "A data pipeline that reads a CSV file and writes mean, median and minimum of the column amount."
+
+    result, model = await write_project(
+        task, [UNNAMED, NAMED], settings, sandbox, project="data_pipeline", skeleton=True
+    )
+
+    assert result.outcome == "healed", result.reason
+    assert "its result names the mean, median, min" in list_passed_checks(result)
+    assert "a name for each value, so also for the mean, median, min" in model.calls[1].messages[-1].content
+
+
+async def test_by_default_a_new_project_is_written_again(
+    settings: Settings, sandbox: BubblewrapSandbox
+) -> None:
+    # With a small model, fresh replies heal more than repairs of its broken code.
+    wrong = COMMANDS.replace('items[number - 1]["done"]', "items[number - 1].done")
+    model = ScriptedModel([wrong, COMMANDS])
+    write_options = WriteOptions(settings=settings, model=model, sandbox=sandbox, project="cli_tool")
+
+    result = await solve(written.TODO_TASK, write_options)
+
+    assert result.outcome == "healed", result.reason
+    assert model.calls[1].messages == model.calls[0].messages
 
 
 @pytest.mark.heavy

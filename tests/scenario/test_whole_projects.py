@@ -37,6 +37,8 @@ async def write_project(
     model = ScriptedModel([*replies, NO_TESTS, NO_TESTS, NO_TESTS])
     limited = settings.model_copy(
         update={
+            # The second reply repairs the first.
+            "loop": settings.loop.model_copy(update={"recipe": "always_repair"}),
             "budget": settings.budget.model_copy(update={"attempts": len(replies), "seconds": 300}),
             "certification": settings.certification.model_copy(
                 update={"mutants": 1}  # each mutant starts the whole project once

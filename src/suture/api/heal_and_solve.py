@@ -127,8 +127,10 @@ async def solve(task: str | Task, options: WriteOptions | None = None) -> Result
     delivery = choose_delivery(apply=options.apply, into=options.into)
     root = Path.cwd() if options.existing is None else require_project_folder(Path(options.existing))
     settings = options.settings or load_settings(root).settings
+    if options.existing is not None:
+        settings = settings.for_features()
     recover_interrupted_changes(settings.paths.home, root)
-    task, settings = await _build_task(task, options, root, settings)
+    task = await _build_task(task, options, root, settings)
     require_deliverable(delivery, root)
     if delivery.how != "keep" and task.kind == "write":
         _require_room_for_new_files(task, options, root)
@@ -163,17 +165,15 @@ def _uses_skeleton(options: WriteOptions, model: str, settings: Settings) -> boo
     return options.project is not None and not find_profile(model, settings).is_capable
 
 
-async def _build_task(
-    task: str | Task, options: WriteOptions, root: Path, settings: Settings
-) -> tuple[Task, Settings]:
-    """Return the task that the options describe, and the settings that it runs with."""
+async def _build_task(task: str | Task, options: WriteOptions, root: Path, settings: Settings) -> Task:
+    """Return the task that the options describe."""
     into = Path(options.into) if options.into is not None else None
     if not isinstance(task, str):
-        return (task if into is None else replace(task, allows_more_files=True)), settings
+        return task if into is None else replace(task, allows_more_files=True)
     language = find_language(options.language) if options.language is not None else None
     test = Path(options.test) if options.test else None
     if options.project is None and options.existing is None:
-        write_task = build_write_task(
+        return build_write_task(
             task,
             test=test,
             asserts=options.asserts,
@@ -181,7 +181,6 @@ async def _build_task(
             several=into is not None,
             language=language or "python",
         )
-        return write_task, settings
     result_folder = root if options.apply else None
     request = ProjectRequest(
         kind=parse_project_kind(options.project) if options.project is not None else None,
@@ -193,7 +192,7 @@ async def _build_task(
         folder=into if into is not None else result_folder,
     )
     build = partial(build_project_task, task, request, secrets=settings.sandbox.secrets)
-    return await run_in_daemon_thread(build), settings.for_projects()
+    return await run_in_daemon_thread(build)
 
 
 def _require_room_for_new_files(task: Task, options: WriteOptions, root: Path) -> None:

@@ -541,10 +541,11 @@ class Settings(SettingsGroup):
     serve: ServeSettings = EMPTY
     paths: PathSettings = EMPTY
 
-    def for_projects(self) -> Settings:
-        """Return the settings for writing a whole project.
+    def for_features(self) -> Settings:
+        """Return the settings for adding a feature to an existing project.
 
-        Unless the user chose a recipe, each round repairs the best candidate.
+        Unless the user chose a recipe, each round repairs the best candidate: a conversation cannot ask for packages
+        there.
         """
         if "recipe" in self.loop.model_fields_set:
             return self

@@ -41,6 +41,17 @@ COMMON_TOOLS = frozenset(
     ("cat", "cd", "cp", "curl", "echo", "export", "git", "ls", "mkdir", "npm", "npx", "pip", "python", "rm")
 )
 """Programs that are not the project's own."""
+STATISTICS = (
+    ("mean", "average", "avg"),
+    ("median",),
+    ("min", "minimum", "lowest", "smallest"),
+    ("max", "maximum", "highest", "largest"),
+    ("std", "stdev", "standard deviation"),
+    ("variance", "var"),
+)
+"""Names of statistics. Each entry holds the words for the same one."""
+LEAST_NAMED_STATISTICS = 3
+"""With fewer, the words may be names of columns, such as "the min and max temperature"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +116,15 @@ def find_shown_requests(statement: str) -> tuple[ShownRequest, ...]:
     return tuple(requests[:MAX_SHOWN_RUNS])
 
 
+def find_named_statistics(statement: str) -> tuple[tuple[str, ...], ...]:
+    """Return the entries of `STATISTICS` that a statement asks for; empty if it names fewer than three."""
+    stated = statement[:MAX_STATEMENT_CHARS].lower()
+    named = tuple(
+        words for words in STATISTICS if re.search(rf"\b({'|'.join(map(re.escape, words))})\b", stated)
+    )
+    return named if len(named) >= LEAST_NAMED_STATISTICS else ()
+
+
 def _split_command(line: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(line))
@@ -158,7 +178,7 @@ def plan_smoke_groups(task: Task) -> list[dict[str, Any]]:
         groups.append({"serve": start, "steps": list(_plan_requests(task))})
     elif project.kind == "data_pipeline":
         groups += [
-            {"steps": list(_plan_pipeline_runs(start, project.sample))},
+            {"steps": list(_plan_pipeline_runs(task, start))},
             {"steps": list(_plan_shown_commands(task, start))},
         ]
     else:
@@ -183,10 +203,13 @@ def _plan_command_runs(start: list[str]) -> Iterator[Step]:
     yield {**_make_run_step("it runs without arguments", start, prints=True), "codes": list(USAGE_EXIT_CODES)}
 
 
-def _plan_pipeline_runs(start: list[str], sample: str) -> Iterator[Step]:
-    yield _make_run_step(
-        "it turns the sample data into a file", [*start, sample, OUTPUT_FILE], writes=OUTPUT_FILE
-    )
+def _plan_pipeline_runs(task: Task, start: list[str]) -> Iterator[Step]:
+    assert task.project is not None
+    words = [*start, task.project.sample, OUTPUT_FILE]
+    yield _make_run_step("it turns the sample data into a file", words, writes=OUTPUT_FILE)
+    if named := find_named_statistics(task.statement):
+        step_id = f"its result names the {', '.join(names[0] for names in named)}"
+        yield _make_run_step(step_id, words, writes=OUTPUT_FILE, names=named)
     missing = [*start, "no_such_file.csv", OUTPUT_FILE]
     yield {**_make_run_step("it says so where there is no such data", missing), "codes": [], "fails": True}
 

@@ -185,10 +185,21 @@ def _find_fault(
             "actual": "\n".join(actual)[:MAX_MESSAGE_CHARS],
             "expected": "\n".join(expected)[:MAX_MESSAGE_CHARS],
         }
-    file_name = step.get("writes")
-    if file_name and not _is_written(folder / "project" / file_name):
-        actual_file = f"no file {file_name!r}, or an empty one"
-        return {"call": call, "actual": actual_file, "expected": "a file with content"}
+    if file_name := step.get("writes"):
+        return _check_written_file(folder / "project" / file_name, step, call)
+    return {}
+
+
+def _check_written_file(path: Path, step: dict[str, Any], call: str) -> dict[str, str]:
+    """Return what is wrong with the file that a command had to write; empty if it is as expected."""
+    if not _is_written(path):
+        actual = f"no file {path.name!r}, or an empty one"
+        return {"call": call, "actual": actual, "expected": "a file with content"}
+    text = path.read_text(encoding="utf-8", errors="replace")
+    missing = [words[0] for words in step.get("names", ()) if not any(word in text.lower() for word in words)]
+    if missing:
+        expected = f"a name for each value, so also for the {', '.join(missing)}"
+        return {"call": call, "actual": text[:MAX_MESSAGE_CHARS], "expected": expected}
     return {}
 
 

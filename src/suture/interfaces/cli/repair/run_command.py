@@ -117,8 +117,8 @@ def run(
     # that a person takes to type the task does not count.
     requested_at_s = context.obj if isinstance(context.obj, float) and not is_typed else time.time()
     loaded = options.settings(existing or Path(), safety__approve_deps=approve_deps)
-    if project is not None or existing is not None:
-        loaded = replace(loaded, settings=loaded.settings.for_projects())
+    if existing is not None:
+        loaded = replace(loaded, settings=loaded.settings.for_features())
     from suture.interfaces.cli.run_execution import run_and_report
 
     def start(*, on_event: RunProgress, on_review: Reviewer | None) -> Coroutine[Any, Any, Result]:
