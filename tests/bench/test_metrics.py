@@ -9,7 +9,7 @@ import pytest
 from bench.made_rows import INFRA_GRADE, RIGHT_GRADE, make_arm_rows, make_benchmark_rows, make_row, make_step
 from suture.bench.grading.hidden_checks import Grade
 from suture.bench.measures.arm_metrics import Ratio, compute_arm_metrics, estimate_task_share
-from suture.bench.rows import BenchmarkRow, GeneratedTestRecord
+from suture.bench.rows import BenchmarkRow
 
 
 def test_solved_counts_the_best_candidate_within_the_cap() -> None:
@@ -52,7 +52,6 @@ def test_claims_are_compared_with_the_grades() -> None:
     assert metrics.forged == Ratio(count=1, of=1)
     assert metrics.false_claims == Ratio(count=1, of=2)
     assert metrics.unclaimed_right == Ratio(count=1, of=2)
-    assert metrics.outcomes == {"healed": 2, "not_healed": 2}
 
 
 def test_harm_is_a_right_first_and_a_wrong_last_candidate() -> None:
@@ -76,10 +75,9 @@ def test_harm_is_a_right_first_and_a_wrong_last_candidate() -> None:
 
 
 def test_given_code_does_not_count_as_the_first_candidate() -> None:
-    given_code = make_step(False, origin="user", round=-1, completion_tokens=0, error="AssertionError")
+    given_code = make_step(False, origin="user", round=-1, completion_tokens=0)
     metrics = compute_arm_metrics("a", [make_row("a", 0, given_code, make_step(True, completion_tokens=200))])
     assert metrics.first_pass == Ratio(count=1, of=1)
-    assert metrics.errors == ()
     assert [(group.rounds, group.runs) for group in metrics.rounds] == [(1, Ratio(count=1, of=1))]
 
 
@@ -103,17 +101,10 @@ def test_code_that_breaks_the_sandbox_is_wrong_and_named() -> None:
     assert metrics.unknown == Ratio(count=0, of=3)
 
 
-def test_success_is_counted_by_rounds_and_by_error_class() -> None:
+def test_success_is_counted_by_rounds() -> None:
     rows = [
-        make_row(
-            "a", 0, make_step(False, error="TypeError"), make_step(True, completion_tokens=200, round=1)
-        ),
-        make_row(
-            "a",
-            1,
-            make_step(False, error="TypeError"),
-            make_step(False, completion_tokens=200, round=1, error="KeyError"),
-        ),
+        make_row("a", 0, make_step(False), make_step(True, completion_tokens=200, round=1)),
+        make_row("a", 1, make_step(False), make_step(False, completion_tokens=200, round=1)),
         make_row("a", 2, make_step(False, claimed=True)),
         make_row("a", 3),
     ]
@@ -122,10 +113,6 @@ def test_success_is_counted_by_rounds_and_by_error_class() -> None:
     assert [(group.rounds, group.runs.count, group.runs.of) for group in metrics.rounds] == [
         (1, 1, 2),
         (2, 1, 2),
-    ]
-    assert [(group.error, group.healed.count, group.healed.of) for group in metrics.errors] == [
-        ("TypeError", 1, 2),
-        ("none seen", 0, 1),
     ]
 
 
@@ -160,7 +147,6 @@ def test_a_run_without_a_candidate_is_unsolved() -> None:
     metrics = compute_arm_metrics("a", [empty_run])
     assert metrics.solved.runs == Ratio(count=0, of=1)
     assert metrics.first_pass == metrics.healed == Ratio(count=0, of=1)
-    assert [(group.error, group.healed.of) for group in metrics.errors] == [("no candidate", 1)]
     assert [(group.rounds, group.runs.of) for group in metrics.rounds] == [(0, 1)]
 
 
@@ -230,44 +216,12 @@ def test_counts_agree_on_a_whole_benchmark() -> None:
     for arm in {row.arm for row in rows}:
         arm_rows: list[BenchmarkRow] = [row for row in rows if row.arm == arm]
         metrics = compute_arm_metrics(arm, arm_rows)
-        assert (
-            sum(metrics.outcomes.values())
-            == metrics.runs
-            == sum(group.runs.of for group in metrics.rounds)
-            == 80
-        )
+        assert metrics.runs == sum(group.runs.of for group in metrics.rounds) == 80
         assert (
             sum(group.runs.count for group in metrics.rounds)
             == metrics.spent.solved
             == metrics.solved.runs.count
         )
         assert metrics.first_pass.of - metrics.first_pass.count == metrics.healed.of
-        assert sum(group.healed.of for group in metrics.errors) == metrics.healed.of
         right_count = metrics.claimed.count - metrics.false_claims.count + metrics.unclaimed_right.count
         assert right_count == metrics.spent.solved
-
-
-def test_trust_in_generated_tests_is_compared_with_the_reference() -> None:
-    tests = [
-        GeneratedTestRecord(trust=1.0, decided=True, right=True),
-        GeneratedTestRecord(trust=1.0, decided=True, right=False),
-        GeneratedTestRecord(trust=0.5, decided=True, right=None),
-        GeneratedTestRecord(trust=0.0, decided=False, right=False),
-    ]
-    rows = [
-        make_row("a", 0, tests=tuple(tests[:2])),
-        make_row("a", 1, tests=tuple(tests[2:])),
-        make_row("a", 2),
-    ]
-
-    metrics = compute_arm_metrics("a", rows).tests
-
-    assert metrics is not None
-    assert (metrics.decided, metrics.others, metrics.unknown) == (
-        Ratio(count=1, of=2),
-        Ratio(count=0, of=1),
-        1,
-    )
-    assert metrics.calibration is not None
-    assert metrics.calibration.brier == pytest.approx(1 / 3)
-    assert compute_arm_metrics("a", [make_row("a", 2)]).tests is None

@@ -90,10 +90,6 @@ def test_token_caps_are_compared_side_by_side() -> None:
     assert [section.cap for section in report.sections if section.dataset == "set"] == [2000, 250]
 
 
-def test_a_report_without_generated_tests_has_no_table_of_them() -> None:
-    assert "Generated tests" not in render_markdown_report(build_report(make_baseline_rows()))
-
-
 def test_a_task_that_changed_between_runs_is_excluded_and_named() -> None:
     rows = [*make_baseline_rows(), make_row("adaptive", 0), make_row("adaptive", 1, problem_hash="another")]
     section = build_report(rows).sections[0]
@@ -134,7 +130,7 @@ def test_every_table_of_arms_counts_excluded_runs() -> None:
 
     tables = [table for table in build_tables(section) if table.caption != "Paired tests"]
 
-    assert len(tables) == 7
+    assert len(tables) == 6
     for table in tables:
         assert table.head[-1] == "no number"
         assert {line[0]: line[-1] for line in table.rows}["greedy"] == "2 of 10"
@@ -246,7 +242,7 @@ def test_names_in_rows_are_escaped() -> None:
         make_row(
             hostile_text,
             hostile_text,
-            make_step(False, error=hostile_text),
+            make_step(False),
             dataset=hostile_text,
             model=hostile_text,
         ),

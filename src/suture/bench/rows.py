@@ -35,8 +35,6 @@ class CandidateStep:
         failed: Number of visible deciding checks that did not pass.
         is_best_so_far: Whether it became the best candidate, which the user would get if the run ended here.
         claimed: Whether all visible deciding checks passed, there was at least one, and nothing that worked broke.
-        error: Class of its first failure on the visible checks, such as `AssertionError`; empty if it has
-            none.
         grade: The result of the hidden checks; `None` until it is graded.
     """
 
@@ -51,23 +49,7 @@ class CandidateStep:
     failed: int = 0
     is_best_so_far: bool = False
     claimed: bool = False
-    error: str = ""
     grade: Grade | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class GeneratedTestRecord:
-    """A test that a role wrote in a run, and whether it is right.
-
-    Attributes:
-        trust: The last trust that the run gave it, in [0, 1].
-        decided: Whether its trust ever reached the threshold, so that it decided.
-        right: Whether the reference passes it; `None` if that could not be determined.
-    """
-
-    trust: float
-    decided: bool
-    right: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +94,6 @@ class BenchmarkRow:
     model_s: float = 0.0
     checks_s: float = 0.0
     prompts: Mapping[str, str] = field(default_factory=dict)
-    tests: tuple[GeneratedTestRecord, ...] = ()
     hidden_checks_visible: bool = False
     fault: str = ""
     sandbox_failure: str = ""

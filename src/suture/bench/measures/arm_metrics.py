@@ -58,37 +58,12 @@ class Rounds:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ErrorClass:
-    """Runs whose first candidate was wrong with this error, and how many of them ended right."""
-
-    error: str
-    healed: Ratio
-
-
-@dataclass(frozen=True, kw_only=True)
 class PassAt:
     """The unbiased pass@k over the tasks with at least `k` seeds; each seed is a fresh run of the whole arm."""
 
     k: int
     share: float
     tasks: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class GeneratedTests:
-    """The tests that an arm wrote for itself, compared with the reference.
-
-    Attributes:
-        decided: Right tests of those that decided, which is the precision of the trust.
-        others: Right tests of those that only informed.
-        unknown: Tests whose correctness could not be determined; they count nowhere else.
-        calibration: Calibration of the last trust of each test; `None` without tests.
-    """
-
-    decided: Ratio
-    others: Ratio
-    unknown: int
-    calibration: Calibration | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,13 +106,11 @@ class ArmMetrics:
         healed: Runs that ended right, of the other runs.
         harmed: Runs that ended wrong, of those with a right first candidate or right given code.
         rounds: Runs by number of rounds.
-        errors: Runs by the error of a wrong first candidate, the most frequent first.
         evidence: Kind of evidence of the final candidate's grade -> number of runs.
         timeouts: Ids of tasks whose candidate timed out in grading; it counts as wrong.
         sandbox_breakers: Ids of tasks whose candidate broke the sandbox, in the run or in grading; it counts as wrong.
         pass_at: pass@k, up to the number of seeds.
         calibration: Calibration of the final confidence; `None` without runs.
-        tests: Correctness of generated tests; `None` if no run assessed one.
     """
 
     arm: str
@@ -155,26 +128,17 @@ class ArmMetrics:
     healed: Ratio
     harmed: Ratio
     rounds: tuple[Rounds, ...]
-    errors: tuple[ErrorClass, ...]
-    outcomes: Mapping[str, int]
     evidence: Mapping[str, int]
     timeouts: tuple[str, ...]
     sandbox_breakers: tuple[str, ...]
     spent: RunSpending
     pass_at: tuple[PassAt, ...]
     calibration: Calibration | None
-    tests: GeneratedTests | None
 
     @property
     def unknown(self) -> Ratio:
         """Runs that no metric counts, of all runs."""
         return Ratio(count=self.faults + self.ungraded, of=self.runs)
-
-
-NO_VISIBLE_FAILURE = "none seen"
-"""The error class of a first candidate that is wrong although no visible check fails."""
-NO_CANDIDATE = "no candidate"
-"""The error class of a run that proposed none, such as one whose replies held no code."""
 
 
 def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
@@ -205,15 +169,14 @@ def compute_arm_metrics(arm: str, rows: Sequence[BenchmarkRow]) -> ArmMetrics:
         healed=_count_true(bool(row.solved()) for row in first_failed),
         harmed=_count_true(not row.solved() for row in counted if _was_right_before(row)),
         rounds=_rounds(counted),
-        errors=_errors(first_failed),
-        outcomes=_tally(row.outcome for row in counted),
-        evidence=_tally(step.grade.evidence for row in counted if (step := row.best_step()) and step.grade),
+        evidence=dict(
+            Counter(step.grade.evidence for row in counted if (step := row.best_step()) and step.grade)
+        ),
         timeouts=tuple(sorted(timeouts)),
         sandbox_breakers=tuple(sorted(sandbox_breakers)),
         spent=_spent(counted),
         pass_at=_pass_at(counted),
         calibration=compute_calibration(answers) if answers else None,
-        tests=_generated_tests(counted),
     )
 
 
@@ -298,18 +261,6 @@ def _rounds(rows: Sequence[BenchmarkRow]) -> tuple[Rounds, ...]:
     )
 
 
-def _errors(first_failed: Sequence[BenchmarkRow]) -> tuple[ErrorClass, ...]:
-    solved_by_error: dict[str, list[bool]] = {}
-    for row in first_failed:
-        first_step = row.first_proposed()
-        error = NO_CANDIDATE if first_step is None else first_step.error or NO_VISIBLE_FAILURE
-        solved_by_error.setdefault(error, []).append(bool(row.solved()))
-    classes = [
-        ErrorClass(error=error, healed=_count_true(solved)) for error, solved in solved_by_error.items()
-    ]
-    return tuple(sorted(classes, key=lambda error_class: (-error_class.healed.of, error_class.error)))
-
-
 def _spent(rows: Sequence[BenchmarkRow]) -> RunSpending:
     costs = [row.cost_usd for row in rows if row.cost_usd is not None]
     return RunSpending(
@@ -320,20 +271,6 @@ def _spent(rows: Sequence[BenchmarkRow]) -> RunSpending:
         seconds=sum(row.seconds for row in rows),
         model_s=sum(row.model_s for row in rows),
         cost_usd=sum(costs) if len(costs) == len(rows) else None,
-    )
-
-
-def _generated_tests(rows: Sequence[BenchmarkRow]) -> GeneratedTests | None:
-    tests = [test for row in rows for test in row.tests]
-    assessed = [(test, test.right) for test in tests if test.right is not None]
-    if not tests:
-        return None
-    answers = [(test.trust, right) for test, right in assessed]
-    return GeneratedTests(
-        decided=_count_true(right for test, right in assessed if test.decided),
-        others=_count_true(right for test, right in assessed if not test.decided),
-        unknown=len(tests) - len(assessed),
-        calibration=compute_calibration(answers) if answers else None,
     )
 
 
@@ -352,21 +289,8 @@ def _count_true(values: Iterable[bool]) -> Ratio:
     return Ratio(count=sum(listed), of=len(listed))
 
 
-def _tally(values: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(values).most_common())
-
-
 BINS = 10
 """As in the literature, so that values of the ECE can be compared."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Bin:
-    """Answers of similar confidence: their number, mean confidence, and share of right ones."""
-
-    count: int
-    confidence: float
-    accuracy: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -376,14 +300,12 @@ class Calibration:
     Attributes:
         brier: Mean squared error of the confidence; 0 is perfect, 0.25 results from always saying 0.5.
         ece: Expected calibration error: the mean gap of confidence and accuracy over the bins.
-        bins: The bins that have an answer, the least confident first.
         selective: (coverage, accuracy) as the least confident answers are dropped one after the other,
             equally confident ones together.
     """
 
     brier: float
     ece: float
-    bins: tuple[Bin, ...]
     selective: tuple[tuple[float, float], ...]
 
 
@@ -395,20 +317,11 @@ def compute_calibration(answers: Sequence[tuple[float, bool]]) -> Calibration:
     answers_by_bin: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
     for confidence, right in answers:
         answers_by_bin[min(BINS - 1, int(confidence * BINS))].append((confidence, right))
-    bins = tuple(
-        Bin(
-            count=len(members),
-            confidence=mean(confidence for confidence, _ in members),
-            accuracy=mean(right for _, right in members),
-        )
-        for members in answers_by_bin
-        if members
-    )
     most_confident = sorted(answers, key=lambda answer: -answer[0])
     return Calibration(
         brier=mean((confidence - right) ** 2 for confidence, right in answers),
-        ece=sum(bin_.count * abs(bin_.confidence - bin_.accuracy) for bin_ in bins) / total,
-        bins=bins,
+        ece=sum(abs(sum(confidence - right for confidence, right in members)) for members in answers_by_bin)
+        / total,
         selective=tuple(
             (count / total, mean(right for _, right in most_confident[:count]))
             for count in range(total, 0, -1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from suture.bench.measures.arm_metrics import ArmMetrics, Calibration, GeneratedTests, Ratio, SolvedShare
+from suture.bench.measures.arm_metrics import ArmMetrics, Calibration, Ratio, SolvedShare
 from suture.bench.measures.paired_statistics import Interval
 from suture.bench.reports.arm_comparison import ArmComparison
 from suture.bench.reports.report_summary import CapComparison, ReportSection
@@ -39,12 +39,9 @@ def build_tables(section: ReportSection) -> Iterator[Table]:
     yield _with_unknown(_claims_table(section), section)
     yield _with_unknown(_cost_table(section), section)
     yield _with_unknown(_rounds_table(section), section)
-    yield _with_unknown(_errors_table(section), section)
     if any(arm.seeds > 1 for arm in section.arms):
         yield _with_unknown(_pass_table(section), section)
     yield _with_unknown(_calibration_table(section), section)
-    if any(arm.tests for arm in section.arms):
-        yield _with_unknown(_tests_table(section), section)
 
 
 def _with_unknown(table: Table, section: ReportSection) -> Table:
@@ -200,20 +197,6 @@ def _rounds_table(section: ReportSection) -> Table:
     )
 
 
-def _errors_table(section: ReportSection) -> Table:
-    return Table(
-        caption="Initial failures by error class",
-        head=("arm", "error of the first candidate", "healed"),
-        rows=tuple(
-            (arm.arm, error_class.error, _count(error_class.healed))
-            for arm in section.arms
-            for error_class in arm.errors
-        ),
-        note="""Of the runs whose first candidate is wrong with this error on the visible checks, those that
-        ended right. None seen: it passed all that was visible. No candidate: none was proposed.""",
-    )
-
-
 def _pass_table(section: ReportSection) -> Table:
     max_k = max((len(arm.pass_at) for arm in section.arms), default=0)
     rows = []
@@ -241,26 +224,6 @@ def _calibration_table(section: ReportSection) -> Table:
         note="""Brier: mean squared error, 0.25 for always saying one half. ECE: mean gap over ten bins.
         Coverage: the share of the most confident runs that is kept, at least so many.""",
     )
-
-
-def _tests_table(section: ReportSection) -> Table:
-    return Table(
-        caption="Generated tests against the reference",
-        head=("arm", "right of those that decided", "right of the others", "not known", "Brier", "ECE"),
-        rows=tuple(
-            (arm.arm, *(_tests_cells(arm.tests) if arm.tests else ("not measured",) * 5))
-            for arm in section.arms
-        ),
-        note="""Tests that the arm wrote for itself; right: the reference passes it, tried after the run had
-        ended. Decided: its trust reached the threshold in the run, so that candidates were chosen and
-        repaired by it. Brier and ECE: of the last trust. Not measured: no run of the arm weighed such a
-        test.""",
-    )
-
-
-def _tests_cells(tests: GeneratedTests) -> tuple[str, ...]:
-    counts = (_count(tests.decided), _count(tests.others), str(tests.unknown))
-    return (*counts, *_calibration_errors(tests.calibration))
 
 
 def _calibration_errors(calibration: Calibration | None) -> tuple[str, str]:

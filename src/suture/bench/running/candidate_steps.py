@@ -1,9 +1,4 @@
-"""Read a run's candidates from its ledger, and measure the tests that the run wrote for itself.
-
-For each candidate this says what the run had spent by then, and whether it was the best one so far. The
-generated tests are run on the reference afterwards, in a sandbox that the run did not use, to measure whether
-they deserved their trust.
-"""
+"""Read a run's candidates from its ledger: what the run had spent by then, and whether each was the best so far."""
 
 from __future__ import annotations
 
@@ -11,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from suture.bench.grading.hidden_checks import grade_code
-from suture.bench.problem import Problem
-from suture.bench.rows import CandidateStep, GeneratedTestRecord
-from suture.core.ledger import Event, RunFolder, first_payload, select_events
+from suture.bench.rows import CandidateStep
+from suture.core.ledger import Event, RunFolder, select_events
 from suture.core.ledger.kinds import (
     CandidateChecked,
     CandidateProposed,
@@ -22,12 +15,8 @@ from suture.core.ledger.kinds import (
     ModelCalled,
     MovesDecided,
     RunFinished,
-    RunStarted,
-    TestsAssessed,
 )
-from suture.core.records import Candidate, Verdict
-from suture.core.settings import SandboxSettings
-from suture.sandbox import Sandbox
+from suture.core.records import Candidate
 
 
 @dataclass
@@ -53,7 +42,6 @@ class _StepReader:
     """Builds the steps of a run from its judged candidates."""
 
     events: Sequence[Event]
-    folder: RunFolder
     steps: list[CandidateStep] = field(default_factory=list)
     merits: dict[str, tuple[bool, int, int, int]] = field(default_factory=dict)
     best: str = ""
@@ -76,7 +64,6 @@ class _StepReader:
                 failed=check.failed,
                 is_best_so_far=is_best_so_far,
                 claimed=judged.merit[0],
-                error=_first_error(self.folder.load_record(Verdict, check.verdict)),
                 **_spending_until(self.events, judged.proposal_event),
             )
         )
@@ -100,13 +87,13 @@ class _StepReader:
         return round(event.time_s - self.events[0].time_s, 3)
 
 
-def read_steps(folder: RunFolder, events: Sequence[Event]) -> tuple[CandidateStep, ...]:
+def read_steps(events: Sequence[Event]) -> tuple[CandidateStep, ...]:
     """Return the candidates of a run in the order in which they were judged.
 
     The branches of a round are sorted as if they had run one after the other, because a run with fewer tokens
     would have run only the first ones.
     """
-    reader = _StepReader(events=events, folder=folder)
+    reader = _StepReader(events=events)
     for batch, best, event in _rounds(events):
         for judged in batch:
             reader.add(judged)
@@ -168,20 +155,6 @@ def _counts_before(call: Event, until: Event) -> bool:
     return (call.branch or 0) < (until.branch or 0)
 
 
-def _first_error(verdict: Verdict) -> str:
-    """Return the class of the first failure; a wrong value without an exception counts as a failed assert."""
-    for outcome in verdict.outcomes:
-        if outcome.passed or outcome.status == "skipped":
-            continue
-        if outcome.status == "timeout":
-            return "timeout"
-        fact = outcome.counterexample
-        if fact is None or not fact.exception:
-            return "AssertionError"
-        return fact.exception_type.strip().rpartition(".")[2]
-    return ""
-
-
 def sum_run_totals(events: Sequence[Event]) -> Mapping[str, Any]:
     """Return the fields of a `BenchmarkRow` that are sums over a whole run."""
     calls = [call for _, call in select_events(events, ModelCalled)]
@@ -196,28 +169,3 @@ def sum_run_totals(events: Sequence[Event]) -> Mapping[str, Any]:
         "checks_s": round(sum(check.seconds for _, check in select_events(events, CandidateChecked)), 3),
         "prompts": {call.role: call.prompt for call in calls},
     }
-
-
-async def assess_generated_tests(
-    problem: Problem, folder: RunFolder, events: Sequence[Event], judge: Sandbox, settings: SandboxSettings
-) -> tuple[GeneratedTestRecord, ...]:
-    """Return every generated test that a run assessed, in the order of the first assessment."""
-    trusts: dict[str, list[float]] = {}
-    for _, assessed in select_events(events, TestsAssessed):
-        for assessment in assessed.tests:
-            trusts.setdefault(assessment.test, []).append(assessment.trust)
-    started = first_payload(events, RunStarted)
-    if not trusts or started is None:
-        return ()
-    threshold: float = folder.load_json(started.settings)["loop"]["trust_threshold"]
-    records = []
-    for source, trust_history in trusts.items():
-        grade = await grade_code(replace(problem, hidden=source), problem.solution, judge, settings)
-        records.append(
-            GeneratedTestRecord(
-                trust=trust_history[-1],
-                decided=max(trust_history) >= threshold,
-                right=grade.right if grade.status in ("right", "wrong") else None,
-            )
-        )
-    return tuple(records)

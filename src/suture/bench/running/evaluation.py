@@ -12,7 +12,6 @@ from suture.bench.problem import Problem, Regime, build_task, shows_hidden_check
 from suture.bench.prompt_leaks import find_leaks
 from suture.bench.rows import BenchmarkRow
 from suture.bench.running.candidate_steps import (
-    assess_generated_tests,
     load_candidate_files,
     read_steps,
     sum_run_totals,
@@ -168,7 +167,7 @@ async def build_row(
         run=folder.id,
         outcome=result.outcome,
         confidence=result.confidence,
-        steps=read_steps(folder, events),
+        steps=read_steps(events),
         fault=_explain_unusable(job) or _fault(job, folder, result, events, sandbox_failure),
         sandbox_failure=sandbox_failure,
         **sum_run_totals(events),
@@ -188,7 +187,6 @@ async def build_row(
     row = replace(
         row,
         steps=tuple(replace(step, grade=grades.get(step.candidate)) for step in row.steps),
-        tests=await assess_generated_tests(job.problem, folder, events, judge, settings.sandbox),
         fault=f"grading failed: {failed_grade.reason or 'no reason'}" if failed_grade is not None else "",
     )
     final_step = row.best_step()
