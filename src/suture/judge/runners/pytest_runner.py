@@ -27,7 +27,7 @@ from suture.judge.runners.recorded_runs import BaseRunRecord
 from suture.judge.runners.test_imports import find_test_imports, select_libraries
 from suture.judge.runners.unchanged_definitions import find_unchanged_definitions
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
-from suture.project.languages.django_tests import PLUGIN as DJANGO_PLUGIN
+from suture.project.languages.python import DJANGO_PLUGIN
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected, is_test_file
 from suture.sandbox import BOX, Channel, RunResult, Sandbox
 

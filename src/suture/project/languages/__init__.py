@@ -6,9 +6,8 @@ starts no process and calls no model; `suture.sandbox` finds programs and runs t
 
 from suture.project.languages.calling.javascript_calls import CallDriver, CallSite, JsonPlus
 from suture.project.languages.command_prefix import add_prefix, find_working_folder, split_prefix
-from suture.project.languages.django_tests import find_django_tests
 from suture.project.languages.interpreter import LOANED_PYTEST_MOUNT, PACKAGES_MOUNT, Interpreter, Toolchain
-from suture.project.languages.language import LanguageFacts, PackageCache, ProjectOverview
+from suture.project.languages.language import LanguageFacts, ModuleLookup, PackageCache, ProjectOverview
 from suture.project.languages.language_table import (
     BUILT_IN_LANGUAGES,
     LANGUAGES,
@@ -22,7 +21,6 @@ from suture.project.languages.language_table import (
     is_source,
 )
 from suture.project.languages.layouts import ProjectLayout, fill_placeholders
-from suture.project.languages.module_lookup import ModuleLookup
 from suture.project.languages.package_scripts import (
     TASK_FILES,
     bypass_npm,
@@ -31,6 +29,7 @@ from suture.project.languages.package_scripts import (
     find_task_commands,
 )
 from suture.project.languages.python import (
+    find_django_tests,
     is_pytest_command,
     program_environment,
     pytest_equivalent,

@@ -7,13 +7,12 @@ import os
 import posixpath
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 from suture.project.languages.calling.go_calls import GO_CALLS, GO_GRAMMARS
-from suture.project.languages.go_packages import fits_go_package
 from suture.project.languages.language import (
     LanguageFacts,
     PackageCache,
@@ -23,7 +22,14 @@ from suture.project.languages.language import (
 )
 from suture.project.languages.layouts import GO_LAYOUT
 from suture.project.languages.reporters.go_attestation import GO_ATTESTATION
-from suture.project.languages.reports import Report, ReportedTest, Runner, RunnerOutput
+from suture.project.languages.reports import (
+    Report,
+    ReportedTest,
+    Runner,
+    RunnerOutput,
+    get_node_text,
+    parse_tree,
+)
 from suture.project.languages.safety_rules import go_rules as in_go
 from suture.project.languages.safety_rules.rule import find_uses_by_query
 from suture.project.tuning import MAX_FAILURE_DETAIL_CHARS, MAX_FAILURE_MESSAGE_CHARS, MAX_STACK_FRAMES
@@ -70,6 +76,12 @@ MISSING_MODULE = re.compile(
     r"(?:no required module provides package|cannot find module providing package|missing go\.sum entry for"
     r" module providing package|cannot find package) \"?(?P<name>[\w./@-]+[\w/-])"
 )
+PACKAGE_DECLARATIONS = frozenset(
+    ("function_declaration", "type_spec", "type_alias", "const_spec", "var_spec")
+)
+"""The syntax nodes that declare a name of a package."""
+REPEATABLE_NAMES = frozenset(("init", "_"))
+"""Names that a package may declare several times."""
 UNATTESTED = "the output says that this test passes, but the tests did not run to their end"
 BENCHMARK = re.compile(r"Benchmark(?![a-z])")
 """Names of benchmarks, which are not tests. Since Go 1.20, the start of a benchmark is reported, but its end only
@@ -268,6 +280,36 @@ def find_go_run_files(words: Sequence[str]) -> tuple[str, ...]:
     program = next((word for word in words[program_at:] if not word.startswith("-")), "")
     # Globs that end with a slash are those of a folder, such as `./cmd/check`.
     return tuple(f"{glob}*.go" for glob in expand_word_globs(program) if glob.endswith("/"))
+
+
+def fits_go_package(test: str, others: Iterable[str]) -> bool:
+    """Return whether a test belongs to the package of other files, and declares none of their names.
+
+    A package cannot declare a name that one of its files imports either.
+    """
+    package, declared, imported = _list_names(test)
+    for other in others:
+        other_package, other_declared, other_imported = _list_names(other)
+        clashes = declared & (other_declared | other_imported) | imported & other_declared
+        if other_package != package or clashes - REPEATABLE_NAMES:
+            return False
+    return True
+
+
+def _list_names(source: str) -> tuple[str, set[str], set[str]]:
+    """Return the package of a file, the names that it declares, and the names of the packages that it imports."""
+    package, declared, imported = "", set(), set()
+    for node in parse_tree(source, "", GO_GRAMMARS).children:
+        # A declaration in parentheses has a list of specifications.
+        for part in (node, *node.children, *(part for child in node.children for part in child.children)):
+            if part.type == "package_clause":
+                package = get_node_text(part.children[-1])
+            elif part.type == "import_spec":
+                alias_or_path = get_node_text(part).split()[0]
+                imported.add(alias_or_path.strip('"`').rpartition("/")[2])
+            elif part.type in PACKAGE_DECLARATIONS:
+                declared |= {get_node_text(name) for name in part.children_by_field_name("name")}
+    return package, declared, imported
 
 
 GO = LanguageFacts(

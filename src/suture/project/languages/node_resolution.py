@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Collection, Iterator
 
-from suture.project.languages.module_lookup import ModuleLookup
+from suture.project.languages.language import ModuleLookup
 from suture.project.languages.runner_config import find_node_module_folders
 
 SCRIPT_EXTENSIONS = (".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx")

@@ -8,7 +8,6 @@ from itertools import dropwhile, islice, pairwise
 from pathlib import PurePosixPath
 
 from suture.project.languages.command_prefix import add_prefix, split_prefix
-from suture.project.languages.django_tests import MANAGE_FILE, SETTINGS_VARIABLE, find_django_tests
 from suture.project.languages.interpreter import LOANED_PYTEST_MOUNT, PACKAGES_MOUNT, Interpreter
 from suture.project.languages.language import LanguageFacts, ProjectOverview, expand_word_globs
 from suture.project.languages.layouts import PYTHON_LAYOUT
@@ -57,6 +56,16 @@ PYTEST_FILE_NAME = re.compile(r"(?:.*/)?(?:test_[^/]*|[^/]*_test)\.py")
 """Names of files in which pytest looks for tests by default."""
 TEST_DEFINITION = re.compile(rb"^[ \t]*(?:async )?def test", re.MULTILINE)
 """Matches a test, as a function or as a method."""
+MANAGE_FILE = "manage.py"
+SETTINGS_VARIABLE = "DJANGO_SETTINGS_MODULE"
+DJANGO_PLUGIN = "suture_django"
+"""The module name of the plugin inside the sandbox; see `suture.judge.runners.report_plugin.django_plugin`."""
+DJANGO_VALUE_OPTIONS = ("-v", "--verbosity", "--settings", "-p", "--pattern", "-k", "--pythonpath", "-t")
+IGNORED_DJANGO_OPTIONS = (
+    "--noinput", "--no-input", "--keepdb", "--failfast", "--traceback", "--no-color", "--force-color", "--timing",
+    "--debug-mode", "--buffer", "-b", "--parallel", "--shuffle", "--durations", "-v", "--verbosity",
+)  # fmt: skip
+"""Options that change neither which tests run nor their outcome."""
 
 
 def detect_python_tests(signs: ProjectOverview) -> tuple[tuple[str, ...], str] | None:
@@ -174,6 +183,43 @@ def is_pytest_command(argv: Sequence[str]) -> bool:
     if program in PYTEST:
         return True
     return bool(PYTHON.fullmatch(program)) and _module_of(argv) == "pytest"
+
+
+def find_django_tests(argv: Sequence[str]) -> tuple[str, ...] | None:
+    """Return pytest's arguments for the tests of `manage.py test`; `None` for any other command.
+
+    It is also `None` for options that pytest has no counterpart for, such as `--tag`.
+
+    Args:
+        argv: The command, without a call of `env`.
+    """
+    words = list(argv)
+    names = [PurePosixPath(word).name for word in words[:3]]
+    is_program = names[:1] == [MANAGE_FILE]
+    if MANAGE_FILE not in names[:2] or names[1 if is_program else 2 :][:1] != ["test"]:
+        return None
+    manage = words[0 if is_program else 1]
+    arguments = ["-p", DJANGO_PLUGIN, f"--django-manage={manage}"]
+    rest = iter(words[2 if is_program else 3 :])
+    previous = ""
+    for word in rest:
+        is_count = previous == "--parallel" and (word.isdecimal() or word == "auto")
+        previous = word
+        if is_count:
+            continue
+        option, equals_sign, value = word.partition("=")
+        if not word.startswith("-"):
+            arguments.append(f"--django-label={word}")
+            continue
+        if option in DJANGO_VALUE_OPTIONS and not equals_sign:
+            value = next(rest, "")
+        if option == "--settings":
+            arguments.append(f"--django-settings={value}")
+        elif option in ("-p", "--pattern"):
+            arguments.append(f"--django-pattern={value}")
+        elif option not in IGNORED_DJANGO_OPTIONS and not option.startswith("-v"):
+            return None
+    return tuple(arguments)
 
 
 def is_test_command(argv: Sequence[str]) -> bool:

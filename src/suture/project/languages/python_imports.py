@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from suture.project.languages.module_lookup import ModuleLookup
+from suture.project.languages.language import ModuleLookup
 from suture.project.languages.runner_config import MAY_LIST_PLUGINS, find_pytest_search_path
 
 PACKAGE_FILE = "__init__"

@@ -187,6 +187,11 @@ def parse_tree(text: str, path: str, grammars: Grammars) -> Node:
     return Parser(grammar_for(path, grammars)).parse(text.encode("utf-8", "surrogatepass")).root_node
 
 
+def get_node_text(node: Node) -> str:
+    """Return the source of a node."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
 def grammar_for(path: str, grammars: Grammars) -> Grammar:
     """Return the grammar for a file."""
     return load_grammar(*find_grammar(path, grammars))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
-from suture.project.languages.reports import Grammars, find_grammar, load_grammar, parse_tree
+from suture.project.languages.reports import Grammars, find_grammar, get_node_text, load_grammar, parse_tree
 from suture.project.tuning import (
     MAX_ERROR_CHILDREN,
     MAX_NODE_DEPTH,
@@ -100,7 +100,9 @@ def _find_captures(root: Node, query: Query) -> set[tuple[int, int, str, str]] |
         cursor.set_byte_range(start, start + QUERY_WINDOW_BYTES)
         for rule, nodes in cursor.captures(root).items():
             if "." in rule:  # the other captures serve conditions
-                uses |= {(node.start_point[0] + 1, node.start_byte, rule, _text(node)) for node in nodes}
+                uses |= {
+                    (node.start_point[0] + 1, node.start_byte, rule, get_node_text(node)) for node in nodes
+                }
         if time.monotonic() > deadline or cursor.did_exceed_match_limit:
             return None
     return uses
@@ -126,10 +128,6 @@ def _is_shallow(root: Node) -> bool:
             if not cursor.goto_parent():
                 return True
             depth -= 1
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 @cache
