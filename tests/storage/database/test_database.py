@@ -17,7 +17,7 @@ from sqlalchemy.exc import OperationalError
 
 import suture.storage.database
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.storage.database.full_text_search import contains_all_words
+from suture.storage.database.run_queries import contains_all_words
 from suture.storage.database.search_words import index_text
 from suture.storage.database.store import (
     DATABASE_FILE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from suture.storage.database.store import Store
-from suture.storage.database.vector_search import find_nearest
 from suture.storage.memory.memory_store import insert_missing
+from suture.storage.memory.recall import find_nearest
 from suture.storage.tuning import VECTOR_DIMENSIONS
 
 

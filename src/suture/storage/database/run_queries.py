@@ -6,12 +6,25 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Integer, Table, case, cast, func, literal, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Table,
+    case,
+    cast,
+    false,
+    func,
+    literal,
+    select,
+    text,
+)
 
-from suture.storage.database.full_text_search import contains_all_words
 from suture.storage.database.run_query import RunQuery
+from suture.storage.database.search_words import split_words
 from suture.storage.database.store import Store
 from suture.storage.database.tables import MEMORY_TABLES, iterations, metrics, tasks
+from suture.storage.tuning import MAX_INDEXED_WORDS
 
 Row = dict[str, Any]
 SECONDS_PER_DAY = 86_400
@@ -54,6 +67,25 @@ def _make_conditions(connection: Connection, query: RunQuery, namespace: str) ->
     if query.search:
         conditions.append(contains_all_words(connection, tasks, query.search))
     return conditions
+
+
+def contains_all_words(connection: Connection, table: Table, query: str) -> ColumnElement[bool]:
+    """Return the condition that a row contains all words of a query.
+
+    The table is one of `tables.SEARCHED_TABLES`. SQLite (FTS5) and PostgreSQL (`tsvector`) tokenise in their own ways,
+    so they are given words that are already split. Punctuation is ignored; without a word no row matches.
+    """
+    words = list(dict.fromkeys(split_words(query)))[:MAX_INDEXED_WORDS]
+    if not words:
+        return false()
+    if connection.dialect.name == "postgresql":
+        all_words = " & ".join(f"'{word}'" for word in words)
+        matching = text("words @@ to_tsquery('simple', :all_words)").bindparams(all_words=all_words)
+        return table.c.id.in_(select(table.c.id).where(matching))
+    index = f"{table.name}_words"
+    matching_rows = text(f"SELECT rowid FROM {index} WHERE {index} MATCH :all_words")
+    all_words = " ".join(f'"{word}"' for word in words)
+    return table.c.id.in_(matching_rows.bindparams(all_words=all_words).columns(table.c.id))
 
 
 def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:

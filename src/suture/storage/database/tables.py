@@ -1,7 +1,7 @@
 """The tables: projections of ledgers, memories, and runs and jobs that machines share.
 
 Each row belongs to a namespace (a team or a project). Times are seconds since the epoch, as in ledgers. In a table
-with a full-text index, the column `search_text` holds its words, see `suture.storage.database.full_text_search`.
+with a full-text index, the column `search_text` holds its words, see `run_queries.contains_all_words`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def sanitise_text(text: str) -> str:
 class Embedding(TypeDecorator[Any]):
     """A float32 vector: pgvector's `vector` in PostgreSQL, little-endian bytes in SQLite.
 
-    It accepts any sequence of numbers. The database compares vectors, or `vector_search` reads their bytes.
+    It accepts any sequence of numbers. The database compares vectors, or `recall.find_nearest` reads their bytes.
     """
 
     impl = LargeBinary

@@ -19,7 +19,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from psycopg.rows import dict_row
 
 from suture.errors import StorageError
-from suture.storage.checkpoints.json_only_serializer import JsonOnlySerializer
+from suture.storage.checkpoints.checkpointer import JsonOnlySerializer
 from suture.storage.database.store import CLIENT_ENCODING, MIGRATION_LOCK, SCHEMA, database_url, format_url
 from suture.storage.tuning import CONNECT_TIMEOUT_S, LOCK_POLL_S, MIGRATION_POLL_S, RECONNECT_TIMEOUT_S
 
