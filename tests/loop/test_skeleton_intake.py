@@ -8,7 +8,8 @@ import pytest
 
 from suture.core.records import Language, ProjectKind
 from suture.loop.intake.project_skeleton import add_skeleton
-from suture.loop.intake.project_task import ProjectRequest, build_project_task
+from suture.loop.intake.project_task import ProjectRequest, add_install_section, build_project_task
+from suture.project.languages import LANGUAGES
 
 PYTHON_TEST = "{}\n\n\ndef test_f():\n    assert True\n"
 
@@ -130,3 +131,7 @@ def test_the_readme_says_how_to_install_what_the_project_needs(
     task = add_skeleton(build_project_task(statement, ProjectRequest(kind=kind, language=language)))
     readme = task.files["README.md"].decode()
     assert [line.strip() for line in readme.splitlines() if line.startswith("    ")] == steps
+    # A package that the model asks for later adds no second section.
+    with_section = add_install_section(readme, LANGUAGES[language].layout)
+    assert add_install_section(with_section, LANGUAGES[language].layout) == with_section
+    assert with_section.count("## Install") == 1

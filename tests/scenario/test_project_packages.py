@@ -134,6 +134,7 @@ async def test_an_approved_python_package_is_fetched_locked_and_certified(
     lock = (target / "requirements.lock").read_text()
     assert lock.startswith(f"{name} --hash=sha256:")
     assert (target / "requirements.txt").read_text().strip() == "inflection>=0.5"
+    assert "python -m pip install -r requirements.txt" in (target / "README.md").read_text()
     # The delivered lock file installs the packages that were judged.
     install = [sys.executable, "-m", "pip", "install", "-q", "--require-hashes", "-r", "requirements.lock"]
     cached = next((tmp_path / "cache" / "packages").iterdir())

@@ -230,7 +230,12 @@ def _make_scaffold(
 
 
 def add_install_section(readme: str, layout: ProjectLayout) -> str:
-    """Return the README of a new project with how to install its packages, before how to run and test it."""
+    """Return the README of a new project with how to install its packages, before how to run and test it.
+
+    A README that has such a section, or a layout without an installation, gets none.
+    """
+    if not layout.install or re.search(r"^## Install$", readme, re.MULTILINE):
+        return readme
     section = f"## Install\n\n    {' '.join(layout.install)}\n\n"
     return re.sub(r"^(?=## (?:Run|Test)$)", section, readme, count=1, flags=re.MULTILINE)
 

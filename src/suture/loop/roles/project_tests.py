@@ -17,12 +17,15 @@ from suture.core.records import Candidate, encode_record
 from suture.judge import Suite, find_protected_files
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import judge_at_once
+from suture.loop.intake.project_skeleton import README_PATH
+from suture.loop.intake.project_task import add_install_section
 from suture.loop.policy.attempts import Attempt, find_best
 from suture.loop.services.candidate_store import Lineage
 from suture.loop.state import LoopState, add_judged_attempt, judged_attempts, role_contributions
 from suture.loop.tuning import MAX_TEST_OUTPUT_CHARS
 from suture.models import Role
-from suture.project.workspace import overlay_candidate
+from suture.project.languages import LANGUAGES
+from suture.project.workspace import decode_text, overlay_candidate
 
 COMPLETED = "project tests"
 """What `RoleContributions.done` says of a completed project."""
@@ -54,14 +57,21 @@ async def complete_project(state: LoopState, context: RunContext) -> dict[str, A
 
 
 async def _make_lock_file(best: Attempt, suite: Suite, context: RunContext) -> dict[str, str]:
-    """Return the files that the installation of the packages writes, unless the project has them already."""
+    """Return the files that the installation of the packages writes, unless the project has them already.
+
+    The README of a new project then says how to install them.
+    """
     files = overlay_candidate(context.task.files, context.candidates.load(best.blob).files)
     if suite.packages is None or suite.interpreter is None:
         return {}
     installed = await suite.packages.install_for(files, suite.interpreter)
     if installed is None:
         return {}
-    return {path: text for path, text in installed.files.items() if files.get(path) != text.encode()}
+    written = dict(installed.files)
+    if context.task.project is not None and context.task.project.is_new and README_PATH in files:
+        readme = decode_text(files[README_PATH])
+        written[README_PATH] = add_install_section(readme, LANGUAGES[context.task.language].layout)
+    return {path: text for path, text in written.items() if files.get(path) != text.encode()}
 
 
 async def _write_passing_tests(
@@ -106,7 +116,7 @@ async def _judge_with_files(
         files={**original.files, **added},
         origin="repair",
         parent=original.hash,
-        label=f"{original.label}, with {' and '.join(sorted(added))}",
+        label=f"{original.label}, after adding {' and '.join(sorted(added))}",
     )
     lineage = Lineage(round=best.round, start=best.start, depth=best.depth)
     judged = await judge_at_once(candidate, lineage, suite, state, context)
