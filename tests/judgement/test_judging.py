@@ -545,3 +545,4 @@ async def test_a_test_that_passes_without_its_failed_assertion_is_a_remark(
 
     assert judgement.tests.fixed == ("test_taxes.py::test_taxes",)
     assert find_codes(judgement, "remark") - {"mistakes_not_noticed"} == codes
+    assert len(judgement.guards.missed) == judgement.guards.mistakes - judgement.guards.noticed

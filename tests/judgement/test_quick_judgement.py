@@ -214,7 +214,7 @@ async def test_a_failing_affected_test_ends_a_complete_judgement_if_it_decides(
     assert judgement.tests.newly_failing == ("test_cart.py::test_nothing_costs_nothing",)
     if policy == "reject":
         assert judgement.scope == JudgedScope(kind="verdict_certain", ran=2, total=4)
-        assert "2 of 4 ran, because these reject the change: " in render_judgement(judgement)
+        assert "2 of 4 ran, which suffices to reject the change: " in render_judgement(judgement)
     else:
         assert judgement.scope == JudgedScope(kind="all", ran=4, total=4)
 

@@ -8,7 +8,13 @@ import pytest
 
 from suture.core.records import CheckStatus
 from suture.core.records.finding_text import render_finding, render_sign
-from suture.core.records.judgement import ChangeFinding, ComparedTests, FindingCode, Judgement
+from suture.core.records.judgement import (
+    ChangeFinding,
+    ComparedTests,
+    FindingCode,
+    GuardedLines,
+    Judgement,
+)
 from suture.interfaces.narrative.judgement_text import judgement_as_json, list_facts, render_judgement
 
 BEFORE: dict[str, CheckStatus] = {
@@ -43,6 +49,15 @@ def test_the_new_tests_of_a_change_are_counted_beside_those_that_it_fixes() -> N
     assert facts["Tests"] == "5 pass (2 fixed, 2 new)"
     assert facts["Proof"] == "2 fixed tests and 1 new test fail without the change and pass with it"
     assert "\n            t.py::test_new\n" in render_judgement(HONEST, explain=True)
+
+
+def test_deliberate_mistakes_that_the_tests_miss_are_named() -> None:
+    guards = GuardedLines(changed=1, mistakes=2, noticed=1, missed=("cart.py, line 12: < becomes <=",))
+    judgement = replace(HONEST, guards=guards)
+    line = "\n            not noticed: cart.py, line 12: < becomes <="
+    assert "notice 1 of 2 deliberate mistakes" in render_judgement(judgement)
+    assert line in render_judgement(judgement, explain=True)
+    assert line not in render_judgement(judgement)
 
 
 def test_a_rejected_change_is_told_what_it_fixes_and_what_passes_only_by_its_tests() -> None:

@@ -123,6 +123,7 @@ class GuardedLines:
         unmeasured: Why coverage was not measured; `None` if it was.
         mistakes: Number of deliberate mistakes that were tried.
         noticed: How many of them the tests noticed.
+        missed: The others, such as `cart.py, line 12: < becomes <=`.
         mistakes_unmeasured: Why not all mistakes were tried; `None` if they were.
     """
 
@@ -131,6 +132,7 @@ class GuardedLines:
     unmeasured: UnmeasuredReason | None = None
     mistakes: int = 0
     noticed: int = 0
+    missed: tuple[str, ...] = ()
     mistakes_unmeasured: UnmeasuredReason | None = None
 
 

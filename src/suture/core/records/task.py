@@ -82,6 +82,7 @@ VerdictNoteCode = Literal[
 """A limit of a verdict that the user should know (`suture.interfaces.narrative` renders it)."""
 
 UnmeasuredReason = Literal[
+    "certification_seconds",
     "disabled",
     "left_out",
     "linter_failed",

@@ -5,11 +5,12 @@ from __future__ import annotations
 from suture.core.records.task import UnmeasuredReason
 
 UNMEASURED_TEXTS: dict[UnmeasuredReason, str] = {
+    "certification_seconds": "the setting certification.seconds allows no more time for it",
     "disabled": "it is disabled (certification.mutants = 0)",
     "left_out": "it is left out of a quick judgement, and where the verdict is certain without it",
     "linter_failed": "the linter failed on this project",
     "mutant_limit": "the setting certification.mutants allows no more",
-    "no_changed_code": "no code that can be parsed was changed, or only in a file that is too large",
+    "no_changed_code": "no code was changed that Suture can parse, or only in a file that is too large",
     "no_linter": "ruff is not in the project's environment, in Suture's environment or on PATH",
     "no_mutants": "no operator applies to the changed code",
     "no_python_file": "no Python file was changed",
@@ -19,7 +20,7 @@ UNMEASURED_TEXTS: dict[UnmeasuredReason, str] = {
     "no_tests": "no tests run",
     "no_time": "there was no time for it",
     "python_only": "it is only measured for Python",
-    "separate_checks": "function-level checks run in another process, where lines cannot be recorded",
+    "separate_checks": "the checks call the code in a separate process, where Suture cannot record which lines run",
     "tool_fix": "the change is what the linter or formatter itself makes of the code",
     "unsupported_language": "Suture has no parser for this language",
 }

@@ -40,7 +40,7 @@ REASON_TEXTS: Mapping[NotComparableReason, str] = {
 SCOPE_TEXTS: Mapping[ScopeKind, str] = {
     "all": "",
     "quick": "{0.ran} of {0.total} ran: ",
-    "verdict_certain": "{0.ran} of {0.total} ran, because these reject the change: ",
+    "verdict_certain": "{0.ran} of {0.total} ran, which suffices to reject the change: ",
 }
 STEP_TEXTS: Mapping[JudgeStep, str] = {
     "tests_without_change": "running the tests without the change",
@@ -74,6 +74,8 @@ def render_judgement(judgement: Judgement, *, explain: bool = False) -> str:
         lines.append(f"  {label:<10}{text}")
         if explain and label == "Proof":
             lines += [f"            {test}" for test in _list_proof(judgement)]
+        if explain and label == "Guard":
+            lines += [f"            {line}" for line in missed_mistake_lines(judgement.guards.missed)]
     shown = [f for f in listed if explain or f.severity != "note"]
     limit = len(shown) if explain else MAX_SUMMARY_FINDINGS
     lines += [line for finding in shown[:limit] for line in _render_finding_lines(finding, explain)]
@@ -126,7 +128,7 @@ def list_facts(judgement: Judgement, *, suggest_commands: bool = True) -> Iterat
     if judgement.reason == "nothing_passes":
         yield (
             "Next",
-            "does the Python of .venv, VIRTUAL_ENV or sandbox.python have the project and its packages?",
+            "check that the Python of .venv, VIRTUAL_ENV or sandbox.python has the project and its packages",
         )
     if judgement.evidence is None:
         return
@@ -143,6 +145,11 @@ def list_facts(judgement: Judgement, *, suggest_commands: bool = True) -> Iterat
     if guards.mistakes:
         guarded += f" and notice {guards.noticed} of {guards.mistakes} deliberate mistakes"
     yield "Guard", guarded
+
+
+def missed_mistake_lines(missed: Sequence[str]) -> Iterator[str]:
+    """Yield a line for each deliberate mistake that no test notices."""
+    yield from (f"not noticed: {mistake}" for mistake in missed)
 
 
 def _name_files(files: Sequence[str]) -> str:

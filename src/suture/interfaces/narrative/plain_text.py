@@ -65,12 +65,18 @@ def format_count(count: int, noun: str) -> str:
 def render_label(label: str) -> str:
     """Return a candidate's label as a reader sees it.
 
-    `sample 2, T=0.8` becomes `try 2, varied`, and `mutation, line 9: < becomes <=` begins with the line.
+    `sample 2, T=0.8` becomes `candidate 2, varied`, and `mutation, line 9: < becomes <=` begins with the line.
     """
     if not re.match(r"(sample|repair) \d", label):
         return label.removeprefix("mutation, ")
     parts = [_LABEL_WORDS.get(part, re.sub(r"T=[\d.]+", "varied", part)) for part in label.split(", ")]
-    return ", ".join(filter(None, parts)).replace("sample", "try", 1)
+    return ", ".join(filter(None, parts)).replace("sample", "candidate", 1)
+
+
+def name_candidate(candidate: str, label: str) -> str:
+    """Return what a candidate is called, with its hash: `candidate 2 (1f0c95ba)` or `candidate 1f0c95ba (repair 1)`."""
+    text, digest = render_label(label), candidate[:8]
+    return f"{text} ({digest})" if text.startswith("candidate ") else f"candidate {digest} ({text})"
 
 
 def sanitize_text(text: str, max_chars: int = MAX_TEXT_CHARS) -> str:

@@ -125,7 +125,7 @@ def render_full_result(
         yield f"{'Changed' if result.ok else 'Best so far'}: {change_size(result)}"
     yield from judgement_lines(result)
     yield from rival_lines(result, folder)
-    yield from _verification_lines(result)
+    yield from _verification_lines(result, "test" if is_heal_run(folder) else "check")
     yield from caution_lines(result, folder)
     yield from certificate_lines(folder)
     limits, started = budget.model_dump(), find_first_payload(folder.ledger_path, kinds.RunStarted)
@@ -149,7 +149,7 @@ def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool =
     yield from failing_test_lines(result)
     yield from objection_lines(result, folder)
     if result.ok and (untested := untested_files(result, folder)):
-        yield f"No check imports {', '.join(untested)}, so it is not known whether they work."
+        yield f"No check imports {', '.join(untested)}, so nothing shows that they work."
     if ignored := ignored_reply_files(result, folder):
         has_command = suggest_commands and not is_heal_run(folder)
         hint = " To get every file: suture run ... --into FOLDER" if has_command else ""
@@ -242,7 +242,8 @@ def _quarantine_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     """Yield how to mark flaky tests that were not repaired. Nothing applies the patch on its own."""
     investigated = last_payload(read_ledger(folder.ledger_path).events, kinds.FlakyTestsInvestigated)
     if not result.ok and investigated is not None and investigated.quarantine:
-        yield f"Quarantine, if you want it (not applied): git apply {folder.path / investigated.quarantine}"
+        patch = folder.path / investigated.quarantine
+        yield f"To mark the flaky tests as expected failures (not done yet): git apply {patch}"
 
 
 def _continuation_lines(result: Result, run: str, events: Sequence[Event], model: str) -> Iterator[str]:
@@ -337,7 +338,8 @@ def change_size(result: Result) -> str:
     return f"{', '.join(files)} (+{added} -{removed} lines)"
 
 
-def _verification_lines(result: Result) -> Iterator[str]:
+def _verification_lines(result: Result, noun: str) -> Iterator[str]:
+    """Yield how a result was verified; `noun` is what its checks are called."""
     verdict = result.verdict
     if result.judgement is not None:
         return  # its facts say how the change was verified
@@ -346,7 +348,8 @@ def _verification_lines(result: Result) -> Iterator[str]:
         return
     total = len(verdict.passed) + len(verdict.failed)
     if result.ok:
-        yield f"{total} of {total} checks pass; {render_judge(verdict.evidence, has_diff=bool(result.diff))}"
+        passing = f"{total} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
+        yield f"{passing}, {render_judge(verdict.evidence, has_diff=bool(result.diff))}"
     else:
         yield from failing_lines(verdict)
     warned_of = ("passed_once", "flaky_tests") if result.warnings else ()
@@ -390,7 +393,7 @@ def objection_lines(result: Result, folder: RunFolder) -> Iterator[str]:
     ]
     if critiques:
         issues = " ".join(critiques[-1].issues) or "it gives no reason."
-        yield f"A critic (a model) objects to this code, which decides nothing: {issues}"
+        yield f"A model in the role of critic objects to this code, but only tests decide: {issues}"
 
 
 def failing_test_lines(result: Result) -> Iterator[str]:
@@ -404,7 +407,7 @@ def failing_test_lines(result: Result) -> Iterator[str]:
         else f"{len(tests)} tests that the model wrote fail"
     )
     pronoun = "It has" if len(tests) == 1 else "They have"
-    yield f"{subject} on this code. {pronoun} too little trust to decide, so check by hand which is wrong:"
+    yield f"{subject} on this code. {pronoun} too little trust to decide. Check whether the test or the code is wrong:"
     for test in tests[:MAX_FAILING_TESTS]:
         yield f"  {render_failing_test(test)}"
     if len(tests) > MAX_FAILING_TESTS:

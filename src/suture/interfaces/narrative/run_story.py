@@ -31,7 +31,9 @@ from suture.core.ledger import (
 from suture.core.records import Candidate, Evidence, Spend, Verdict, VerdictNote, render_reason
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, counterexample_lines, render_event
-from suture.interfaces.narrative.plain_text import join_lines, render_label
+from suture.interfaces.narrative.judgement_text import missed_mistake_lines
+from suture.interfaces.narrative.plain_text import join_lines, name_candidate, render_label
+from suture.interfaces.narrative.result_text import is_heal_run
 from suture.interfaces.narrative.rival_text import comparison_lines
 from suture.interfaces.narrative.search_text import near_miss_lines
 from suture.interfaces.narrative.spend_text import describe_share, describe_spend
@@ -223,9 +225,8 @@ def _missed_mistake_lines(run: RunFolder) -> Iterator[str]:
     from suture.judge.certificates import load_certificate
     from suture.judge.certificates.certificate import CERTIFICATE_FILE
 
-    for mutant in load_certificate(run.path / CERTIFICATE_FILE).mutation.mutants:
-        if not mutant.killed:
-            yield f"not noticed: {mutant.path}, {mutant.label}"
+    missed = load_certificate(run.path / CERTIFICATE_FILE).mutation.missed
+    yield from missed_mistake_lines(missed)
 
 
 def _candidate_code_lines(candidate: Candidate, original_files: Mapping[str, bytes]) -> Iterator[str]:
@@ -275,6 +276,7 @@ class _RunAfterStep:
     """A run as it was after one of its steps.
 
     Attributes:
+        noun: What the checks of this kind of run are called.
         label: The label of the best candidate.
         files: The files of the best candidate.
         verdict: How the best candidate was first judged.
@@ -284,6 +286,7 @@ class _RunAfterStep:
     step: int
     last_step: int
     best: str | None
+    noun: str
     label: str
     files: Mapping[str, str]
     verdict: Verdict | None
@@ -328,8 +331,8 @@ def _step_lines(run: str, state: _RunAfterStep) -> Iterator[str]:
         yield "best: no candidate yet"
     else:
         total = len(verdict.passed) + len(verdict.failed) if verdict else 0
-        passed = f"{len(verdict.passed)} of {total} checks pass" if verdict and total else "not checked"
-        yield f"best: candidate {state.best[:8]} ({render_label(state.label)}): {passed}"
+        passed = f"{len(verdict.passed)} of {total} {state.noun} pass" if verdict and total else "not checked"
+        yield f"best: {name_candidate(state.best, state.label)}: {passed}"
         for path, text in sorted(state.files.items()):
             yield f"  {path}:"
             yield from (f"    {line}" for line in text.splitlines())
@@ -365,6 +368,7 @@ def _state_after_step(run: RunFolder, step: int) -> _RunAfterStep:
         step=step,
         last_step=last,
         best=best,
+        noun="tests" if is_heal_run(run) else "checks",
         label=first_check.label if first_check else "",
         files=run.load_record(Candidate, blobs[0]).files if blobs else {},
         verdict=run.load_record(Verdict, first_check.verdict) if first_check else None,

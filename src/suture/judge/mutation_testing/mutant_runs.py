@@ -134,6 +134,11 @@ class MutantRun:
     diff: str
     killed: bool
 
+    @property
+    def description(self) -> str:
+        """The file, the line and the change, such as `cart.py, line 12: < becomes <=`."""
+        return f"{self.path}, {self.label}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class MutationResult:
@@ -156,6 +161,11 @@ class MutationResult:
     def killed(self) -> int:
         """The number of mutants that a passing test noticed."""
         return sum(run.killed for run in self.mutants)
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """The mutants that were run and that no test noticed, in words."""
+        return tuple(run.description for run in self.mutants if not run.killed)
 
     @property
     def shows_weak_tests(self) -> bool:

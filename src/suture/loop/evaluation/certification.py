@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from suture.agents.context.failure_causes import count_deciding_checks
-from suture.core.records import Candidate, FailingGeneratedTest, Verdict
+from suture.core.records import Candidate, FailingGeneratedTest, UnmeasuredReason, Verdict
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
@@ -81,12 +81,18 @@ class CertifiedCandidate:
 
 
 class CertificationDeadline:
-    """The share of the run's time that certification may use."""
+    """The share of the run's time that certification may use.
+
+    Attributes:
+        cause: Why something cannot be measured once the time is up: the setting's limit, or the run's own.
+    """
 
     def __init__(self, context: RunContext) -> None:
         left_s = context.budget.remaining_s()
         limit_s = context.settings.certification.seconds
-        self._end_s = time.monotonic() + (limit_s if left_s is None else min(limit_s, left_s))
+        is_run_over_first = left_s is not None and left_s < limit_s
+        self.cause: UnmeasuredReason = "no_time" if is_run_over_first else "certification_seconds"
+        self._end_s = time.monotonic() + (left_s if left_s is not None and is_run_over_first else limit_s)
 
     def remaining_s(self) -> float:
         """Return the seconds that are left."""
@@ -265,22 +271,25 @@ async def _measure(
     suite_with_packages, _ = await suite.install_packages(after)
 
     async def measure_mutation() -> MutationResult:
-        return await measure_mutants(
+        result = await measure_mutants(
             candidate, verdict, baseline, suite, context, timeout_s=deadline.remaining_s()
         )
+        return replace(result, unmeasured=deadline.cause) if result.unmeasured == "no_time" else result
 
-    no_coverage = CoverageResult(unmeasured="no_time")
+    no_coverage = CoverageResult(unmeasured=deadline.cause)
     coverage = asyncio.create_task(
         deadline.within(
             lambda: measure_coverage(suite_with_packages, after, fixed=_find_fixed(verdict, baseline)),
             no_coverage,
         )
     )
-    mutation = asyncio.create_task(deadline.within(measure_mutation, MutationResult(unmeasured="no_time")))
+    mutation = asyncio.create_task(
+        deadline.within(measure_mutation, MutationResult(unmeasured=deadline.cause))
+    )
     try:
         lint = await deadline.within(
             lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
-            LintResult(unmeasured="no_time"),
+            LintResult(unmeasured=deadline.cause),
         )
         return await coverage, await mutation, lint
     finally:

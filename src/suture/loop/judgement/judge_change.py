@@ -277,6 +277,7 @@ async def _measure_guards(
         unmeasured=unmeasured,
         mistakes=len(mutation.mutants),
         noticed=mutation.killed,
+        missed=mutation.missed,
         mistakes_unmeasured=mutation.unmeasured,
     )
 
