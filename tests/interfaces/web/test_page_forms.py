@@ -110,7 +110,10 @@ def test_every_field_of_the_heal_form_is_sent(browser_page: BrowserPage) -> None
         page.get_by_role("button", name="Start").click()
     assert request.value.post_data_json == {**expected, "since": "HEAD~3"}
 
-    expect(page.get_by_role("alert")).to_contain_text("needs a history")
+    # The message stands at the field, and names it as the form does.
+    expect(page.get_by_role("alert")).to_contain_text("\u201cBroken since\u201d needs a history")
+    expect(page.get_by_label("Broken since")).to_be_focused()
+    expect(page.get_by_label("Broken since")).to_have_attribute("aria-invalid", "true")
     browser_page.save_screenshot("form")
 
 

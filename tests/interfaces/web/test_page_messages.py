@@ -32,12 +32,28 @@ def test_a_refused_run_has_the_title_of_its_task(server: Server) -> None:
 
 def test_a_missing_folder_is_called_missing(server: Server) -> None:
     for missing in (server.folder / "projects" / "nothing", Path("/nowhere/at/all")):
-        problem = server.post("/v1/runs", {"kind": "heal", "path": str(missing)}).json()
+        refusal = server.post("/v1/runs", {"kind": "heal", "path": str(missing)})
+        problem = refusal.json()
+        assert (refusal.status_code, problem["field"]) == (404, "path")
         assert problem["detail"] == f"there is no folder {str(missing)!r}"
         assert "whole path" in problem["advice"]
     elsewhere = server.post("/v1/runs", {"kind": "heal", "path": str(server.folder)}).json()
     assert "not a folder below an allowed root" in elsewhere["detail"]
     assert str(server.folder / "projects") in elsewhere["advice"]
+
+
+def test_an_unknown_route_is_called_missing(server: Server) -> None:
+    missing, unsupported = server.post("/v1/nothing", {}), server.call("DELETE", "/v1/runs")
+    assert (missing.status_code, missing.json()["detail"]) == (404, "there is no route POST /v1/nothing")
+    assert (unsupported.status_code, unsupported.json()["detail"]) == (
+        405,
+        "there is no route DELETE /v1/runs",
+    )
+
+
+def test_a_problem_names_the_field_that_is_wrong(server: Server) -> None:
+    refused = server.post("/v1/runs", {"kind": "write", "task": TASK, "attempts": 0})
+    assert (refused.status_code, refused.json()["field"]) == (422, "attempts")
 
 
 def test_a_judgement_without_git_is_refused_before_it_is_queued(server: Server) -> None:

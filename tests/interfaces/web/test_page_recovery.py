@@ -148,6 +148,20 @@ def test_a_search_begins_while_one_types_and_survives_a_look_at_a_run(
     expect(page.locator(".runs li")).not_to_have_count(0)
 
 
+def test_a_run_is_listed_before_it_has_begun(browser_page: BrowserPage) -> None:
+    run = {"run": "20260101-000000000-abcdef", "state": "queued", "title": "Heal the cart", "requested_s": 1}
+    answers = [{"total": 0, "runs": [], "queued": [run]}, {"total": 0, "runs": [], "queued": []}]
+    page = browser_page.visit("/new")
+    page.route(
+        re.compile(r"/v1/runs\?"),
+        lambda route: route.fulfill(json=answers.pop(0) if answers[1:] else answers[0]),
+    )
+    page.evaluate("location.hash = '#/'")
+    expect(page.locator(".runs li")).to_contain_text("Heal the cart")
+    expect(page.locator(".runs .badge")).to_have_text("queued")
+    expect(page.get_by_text("No runs yet.")).to_be_visible()  # the list is read again by itself
+
+
 def test_a_stop_by_the_user_is_no_fault(browser_page: BrowserPage, server: Server) -> None:
     run = server.run(kind="heal", path=str(server.folder / "projects" / "examples" / "cart"))
     page = browser_page.visit(f"/runs/{run}/timeline")

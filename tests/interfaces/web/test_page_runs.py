@@ -140,7 +140,8 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
         page.get_by_role("button", name="Download").click()
     assert "-    return sum(prices) + 1\n+    return sum(prices)\n" in download.value.path().read_text()
 
-    page.get_by_role("button", name="Apply this one").first.click()
+    expect(page.get_by_role("heading", name="Which change is right?")).to_be_visible()
+    page.get_by_role("button", name="Apply this one").nth(1).click()
     expect(page.locator(".remarks")).to_contain_text("you chose this one.")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     assert code.read_text() not in (BROKEN_PROJECT["cart.py"], "def total(prices):\n    return sum(prices)\n")
@@ -159,13 +160,14 @@ def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server
     page.get_by_label("Patch", exact=True).fill(SKIPPING_PATCH)
     page.get_by_role("button", name="Judge").click()
     expect(page.locator(".verdict h2")).to_contain_text("Rejected")
-    expect(page.locator(".facts")).to_contain_text("Guard")
+    expect(page.locator(".facts")).to_contain_text("tests that fail without the change and pass with it")
     expect(page.locator(".findings")).to_contain_text("test_cart.py")
     expect(page.locator(".findings")).to_contain_text("Rejects")
     browser_page.save_screenshot("verdict")
 
     page = browser_page.visit("/")
     page.get_by_label("Kind").select_option("judged")
+    expect(page.get_by_role("heading", name="Judged changes")).to_be_visible()
     expect(page.locator(".judgements li").first).to_contain_text("Rejected: ")
     browser_page.save_screenshot("judgements")
     page.locator(".judgements a").first.click()
@@ -184,6 +186,7 @@ def test_a_question_is_answered_while_another_tab_shows_the_run(
     expect(
         page.locator(".asked").get_by_text("Allow Suture to ask the model for 1 fresh candidate?")
     ).to_be_visible()
+    expect(page.locator(".effects")).to_contain_text("The model writes code, which costs tokens")
     page.get_by_role("button", name="Approve").click()
     # The first candidate is wrong, so the run asks for new ones; the person edits the code instead.
     expect(
@@ -259,6 +262,30 @@ def test_code_tests_and_lineage_are_shown(browser_page: BrowserPage, written_run
     expect(counterexample).to_contain_text("16")
 
 
+def test_all_tabs_are_there_at_first(browser_page: BrowserPage, written_run: str) -> None:
+    page = browser_page.visit(f"/runs/{written_run}")
+    names = page.get_by_label("Details of this run").get_by_role("link").all_inner_texts()
+    assert names == ["Checks", "Timeline", "Candidates", "Cost", "Steps", "Graph", "Certificate"]
+    assert page.locator(".warn").inner_text().startswith("Confidence: 0.")
+
+
+def test_the_files_that_a_run_wrote_come_first(browser_page: BrowserPage) -> None:
+    page = browser_page.visit("/")
+    diff = "".join(
+        f"diff --git a/{name} b/{name}\nnew file mode 100644\n--- /dev/null\n+++ b/{name}\n@@ -0,0 +1 @@\n+x = 1\n"
+        for name in ("app.py", "books.py", "store.py")
+    )
+    page.evaluate(
+        """async (diff) => {
+            const { diffView } = await import("./page/diff.js");
+            const view = diffView(diff, "a", "b", new AbortController().signal, ["store.py"]);
+            document.querySelector("main").replaceChildren(view);
+        }""",
+        diff,
+    )
+    expect(page.locator(".file h3 > span:first-child")).to_have_text(["store.py", "app.py", "books.py"])
+
+
 def test_a_diff_shows_a_missing_newline_at_the_end_and_the_path_of_an_empty_file(
     browser_page: BrowserPage,
 ) -> None:
@@ -288,9 +315,11 @@ def test_graph_performance_and_certificate_are_shown(browser_page: BrowserPage, 
     page = browser_page.visit(f"/runs/{written_run}/graph")
     expect(page.locator("svg.graph .node.seen")).to_have_count(7)
     expect(page.locator("svg.graph .node.active")).to_have_count(0)
+    expect(page.locator("svg.graph .edge.taken")).not_to_have_count(0)
     browser_page.visit(f"/runs/{written_run}/cost")
     expect(page.get_by_role("table", name="Who used it")).to_contain_text("coder")
     browser_page.visit(f"/runs/{written_run}/certificate")
+    expect(page.get_by_role("table", name="What was verified")).to_contain_text("of 1 (low: ")
     page.get_by_role("button", name="Verify").click()
     expect(page.get_by_text("The certificate is valid.")).to_be_visible()
 
@@ -300,7 +329,7 @@ def test_a_fork_can_be_compared_with_its_origin(
 ) -> None:
     page = browser_page.visit(f"/runs/{written_run}/steps")
     page.get_by_label("Step", exact=True).select_option("1")
-    expect(page.get_by_text("Best candidate at this step: try 1, 0 of 2 checks pass.")).to_be_visible()
+    expect(page.get_by_text("Best candidate at this step: candidate 1, 0 of 2 checks pass.")).to_be_visible()
     page.get_by_label("Hint").fill("twice")
     page.get_by_label("Recipe").select_option("best_of_k")
     page.get_by_role("button", name="Fork").click()
@@ -349,7 +378,8 @@ def test_a_late_search_result_is_not_shown(browser_page: BrowserPage, written_ru
 
 def test_a_late_step_is_not_shown(browser_page: BrowserPage, written_run: str) -> None:
     page = browser_page.visit(f"/runs/{written_run}/steps")
-    expect(page.get_by_role("heading", name="Fork from step 0")).to_be_visible()
+    # At first, the newest step is shown.
+    expect(page.get_by_role("heading", name="Fork from step 2")).to_be_visible()
     held_requests: list[Route] = []
 
     def hold(route: Route) -> None:

@@ -99,7 +99,8 @@ def test_the_graph_shows_visited_and_active_nodes(server: Server, written_run: s
     assert graph["active"] is None
     assert visits["propose"] == visits["check"] == visits["reflect"] == 2
     assert visits["mutate"] == 0
-    assert {"from": "decide", "to": "review"} in graph["edges"]
+    assert {"from": "decide", "to": "review", "visits": 0} in graph["edges"]
+    assert {"from": "propose", "to": "check", "visits": 2} in graph["edges"]
 
     healed_graph = server.get(f"/v1/runs/{healed_run}/graph").json()
     visits = {node["name"]: node["visits"] for node in healed_graph["nodes"]}

@@ -71,6 +71,14 @@ def test_rows_agree_with_their_ledger(store: Store, tmp_path: Path) -> None:
     assert check_database(store, tmp_path / "home") == []
 
 
+def test_the_code_as_it_was_given_is_no_failed_candidate(tmp_path: Path) -> None:
+    rows = [project_run(run) for run in write_sample_runs(tmp_path / "home")]
+    steps = [step for run_rows in rows for step in run_rows.iterations if step["error_kind"]]
+    assert any(step["number"] == 0 for step in steps)  # the user's failing code
+    counted = sum(row["value"] for run_rows in rows for row in run_rows.metrics if row["name"] == "errors")
+    assert counted == sum(step["number"] > 0 for step in steps)
+
+
 @pytest.mark.parametrize(
     ("payloads", "delivery"),
     [

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from suture.core.ledger import Event, RunFolder, find_final_event, first_payload, kinds, read_ledger
 from suture.errors import UsageError
-from suture.loop import Recipe, describe_recipe, list_recipes
+
+if TYPE_CHECKING:
+    from suture.loop import Recipe
 
 START, END = "__start__", "__end__"
 """LangGraph's names for the nodes before the first and after the last one."""
@@ -58,10 +61,10 @@ def _edges() -> tuple[tuple[str, str], ...]:
 
 
 def graph_as_json(run: RunFolder) -> dict[str, Any]:
-    """Return the graph of a run's recipe: nodes with visit counts, edges, and the active node."""
+    """Return the graph of a run's recipe: nodes and edges with visit counts, and the active node."""
     events = read_ledger(run.ledger_path).events
     path = visited_nodes(events)
-    visits = Counter(path)
+    visits, passages = Counter(path), Counter(pairwise(path))
     end = find_final_event(events)
     is_finished = end is not None and isinstance(end.payload, kinds.RunFinished)
     started = first_payload(events, kinds.RunStarted)
@@ -78,7 +81,11 @@ def graph_as_json(run: RunFolder) -> dict[str, Any]:
             for name in names
             if name not in (START, END)
         ],
-        "edges": [{"from": start, "to": end} for start, end in edges if start != START and end != END],
+        "edges": [
+            {"from": start, "to": end, "visits": passages[start, end]}
+            for start, end in edges
+            if start != START and end != END
+        ],
     }
 
 
@@ -146,6 +153,8 @@ def _node_of(event: Event, previous: str) -> str:
 
 def _load_packaged_recipe(name: str) -> Recipe | None:
     """Return a recipe that ships with Suture; a recipe file of the user may have changed since the run."""
+    from suture.loop import describe_recipe, list_recipes
+
     try:
         return describe_recipe(name) if name in list_recipes() else None
     except UsageError:

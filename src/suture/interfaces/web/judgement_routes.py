@@ -141,6 +141,7 @@ def _require_commit(project: Path, base: str | None) -> None:
             f"there is no commit {base!r}",
             remedy="name a branch, a tag or a commit",
             advice="Name a branch, a tag or a commit of this project, or leave the field empty.",
+            field="base",
         )
 
 

@@ -62,6 +62,7 @@ class ProblemDetails(BaseModel):
     detail: str = Field(description="What went wrong, in one line.")
     remedy: str = Field(default="", description="What the caller can do about it.")
     advice: str = Field(default="", description="What a person at the web page can do about it there.")
+    field: str = Field(default="", description="The field of the request that is wrong, if it is one.")
     fault: str = Field(default="", description="The class of the error (docs/errors.md).")
     exit_code: int | None = Field(default=None, description="The command line's exit code for this error.")
 
@@ -74,15 +75,24 @@ class RequestRefused(UsageError):
         message: What went wrong.
         remedy: What a program that calls the service can do about it.
         advice: What a person at the web page can do about it there.
+        field: The field of the request that is wrong, if it is one.
         fault: The class of the error that ended a job, if that is why the request is refused.
     """
 
     def __init__(
-        self, status: int, message: str, *, remedy: str = "", advice: str = "", fault: str = ""
+        self,
+        status: int,
+        message: str,
+        *,
+        remedy: str = "",
+        advice: str = "",
+        field: str = "",
+        fault: str = "",
     ) -> None:
         super().__init__(message, remedy=remedy)
         self.status = status
         self.advice = advice
+        self.field = field
         self.fault = fault
 
 
@@ -96,11 +106,12 @@ def make_problem(status: int, detail: str, **fields: Any) -> ProblemDetails:
 def problem_from_error(fault: SutureError) -> ProblemDetails:
     """Return the problem that an error is for the caller."""
     matching_statuses = (status for cls, status in STATUS_OF_ERROR if isinstance(fault, cls))
-    status, advice, name = next(matching_statuses, 500), "", type(fault).__name__
+    status, page_fields, name = next(matching_statuses, 500), {}, type(fault).__name__
     if isinstance(fault, RequestRefused):
-        status, advice, name = fault.status, fault.advice, fault.fault or name
+        status, name = fault.status, fault.fault or name
+        page_fields = {"advice": fault.advice, "field": fault.field}
     return make_problem(
-        status, fault.message, remedy=fault.remedy, advice=advice, fault=name, exit_code=fault.exit_code
+        status, fault.message, remedy=fault.remedy, fault=name, exit_code=fault.exit_code, **page_fields
     )
 
 
@@ -135,7 +146,10 @@ def add_problems(app: FastAPI) -> None:
             f"{'.'.join(map(str, error['loc']))}: {error['msg']}"
             for error in fault.errors()[:MAX_VALIDATION_ERRORS]
         ]
-        return problem_response(422, "; ".join(messages), remedy="see /openapi.json", exit_code=2)
+        field = str(fault.errors()[0]["loc"][-1])
+        return problem_response(
+            422, "; ".join(messages), remedy="see /openapi.json", field=field, exit_code=2
+        )
 
     @app.exception_handler(ClientDisconnect)
     async def _handle_cut_request(_: Request, __: Exception) -> JSONResponse:
@@ -148,8 +162,12 @@ def add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _handle_http_error(request: Request, fault: HTTPException) -> JSONResponse:
-        detail = f"{request.method} {request.url.path}: {fault.detail}"
-        return problem_response(fault.status_code, detail, headers=dict(fault.headers or {}))
+        detail, remedy = f"{request.method} {request.url.path}: {fault.detail}", ""
+        if fault.status_code in (404, 405):
+            detail = f"there is no route {request.method} {request.url.path:.200}"
+            remedy = "see /openapi.json for all routes"
+        headers = dict(fault.headers or {})
+        return problem_response(fault.status_code, detail, remedy=remedy, headers=headers)
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:

@@ -13,7 +13,6 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi import Path as PathPart
 from fastapi.responses import PlainTextResponse, StreamingResponse
 
-from suture.api.prerequisites import examine_machine
 from suture.core.ledger import RunFolder, compare_runs, load_result, read_ledger
 from suture.core.safe_files import read_state_file
 from suture.errors import UsageError
@@ -52,14 +51,12 @@ from suture.interfaces.web.run_views import (
     describe_request,
     has_ledger,
     is_finished,
-    queued_runs,
     run_details,
     stream_events,
+    unstarted_runs,
 )
 from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES
 from suture.interfaces.web.web_service import BUDGET_NAMES, WebService
-from suture.judge.certificates import find_certificate
-from suture.loop import describe_recipe, list_recipes
 from suture.models import choose_model, list_catalogue_models
 from suture.storage.database.run_query import RunQuery
 
@@ -91,7 +88,8 @@ async def find_runs(
     """List the runs, newest first; `search` are words that all appear in the task or its errors."""
     runs, total = await asyncio.to_thread(list_matching_runs, service.settings, query, offset + limit)
     shown = [run if run["title"] else _add_title(service, run) for run in runs[offset:]]
-    return RunPage(total=total, runs=shown, queued=queued_runs(service.pool))
+    queued = unstarted_runs(service.pool, service.settings.paths.home)
+    return RunPage(total=total, runs=shown, queued=queued)
 
 
 def _add_title(service: WebService, run: dict[str, Any]) -> dict[str, Any]:
@@ -172,6 +170,8 @@ async def diff(
 @router.get("/runs/{run}/certificate", responses=problem_responses(404))
 async def certificate(run: Run, service: WebServiceDependency) -> dict[str, Any]:
     """The certificate of a healed result."""
+    from suture.judge.certificates import find_certificate
+
     folder = service.find_run_folder_or_404(run)
     try:
         path = find_certificate(folder.path, service.settings.paths.home)
@@ -196,7 +196,13 @@ async def files(run: Run, service: WebServiceDependency) -> RunFiles:
 @router.get("/recipes")
 async def recipes() -> list[dict[str, Any]]:
     """The available strategies."""
-    return [describe_recipe(name).model_dump(mode="json") for name in list_recipes()]
+
+    def describe() -> list[dict[str, Any]]:
+        from suture.loop import describe_recipe, list_recipes
+
+        return [describe_recipe(name).model_dump(mode="json") for name in list_recipes()]
+
+    return await asyncio.to_thread(describe)
 
 
 @router.get("/models")
@@ -218,8 +224,13 @@ async def models(service: WebServiceDependency) -> ModelChoices:
 @router.get("/doctor", dependencies=[require_role("admin")])
 async def doctor(service: WebServiceDependency) -> list[dict[str, Any]]:
     """What is installed, what is missing, and how to get it."""
-    rows = await asyncio.to_thread(lambda: list(examine_machine(service.settings)))
-    return [asdict(row) for row in rows]
+
+    def examine() -> list[dict[str, Any]]:
+        from suture.api.prerequisites import examine_machine
+
+        return [asdict(row) for row in examine_machine(service.settings)]
+
+    return await asyncio.to_thread(examine)
 
 
 @router.get("/metrics")

@@ -154,6 +154,11 @@ class RunDetails(BaseModel):
         description="Whether the tests also pass with another change, or notice too few mistakes.",
     )
     remarks: list[str] = Field(default=[], description="What qualifies the result, one line each.")
+    confidence: float | None = Field(default=None, description="Confidence in the result, in [0, 1].")
+    unmeasured: dict[str, str] = Field(
+        default={}, description="Why its certificate does not measure `coverage` or `mutation`, by that name."
+    )
+    written: list[str] = Field(default=[], description="The files of the result that the run itself wrote.")
     has_diff: bool = Field(default=False, description="Whether GET /v1/runs/{run}/diff has the change.")
     applied: list[str] = Field(default=[], description="The files of the project that the run has changed.")
     can_apply: bool = Field(
@@ -165,12 +170,19 @@ class RunDetails(BaseModel):
     events: list[dict[str, Any]] | None = Field(default=None, description="Its ledger, if requested.")
 
 
+class UnstartedRun(RunAccepted):
+    """A run that was accepted and has not begun."""
+
+    title: str = Field(default="", description="What a reader knows the run by.")
+    requested_s: float = Field(description="When it was requested, in seconds since the epoch.")
+
+
 class RunPage(BaseModel):
     """A page of runs, newest first."""
 
     total: int
     runs: list[dict[str, Any]]
-    queued: list[RunAccepted] = Field(description="Queued runs, in order.")
+    queued: list[UnstartedRun] = Field(description="Runs that are queued or starting, in order.")
 
 
 class RunFiles(BaseModel):

@@ -7,9 +7,8 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from suture.api import Review, pending_review
 from suture.core.ledger import (
     FINAL_EVENT_KINDS,
     PAUSED_KIND,
@@ -24,6 +23,7 @@ from suture.core.ledger import (
 )
 from suture.core.ledger.reading import parse_line
 from suture.core.ledger.run_state import RESUMED_KIND
+from suture.core.records.unmeasured_text import render_unmeasured
 from suture.core.safe_files import read_regular_file
 from suture.core.settings import Settings
 from suture.core.tuning import MAX_EVENT_LINE_BYTES
@@ -42,8 +42,7 @@ from suture.interfaces.narrative.run_progress_text import (
     render_short_result,
 )
 from suture.interfaces.narrative.run_story import run_as_json
-from suture.interfaces.web.pull_requests import describe_pull_request
-from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails
+from suture.interfaces.web.rest_schemas import RunAccepted, RunDetails, UnstartedRun
 from suture.interfaces.web.tuning import (
     HEARTBEAT_S,
     MAX_EDITABLE_CHARS,
@@ -54,6 +53,9 @@ from suture.interfaces.web.tuning import (
 )
 from suture.models import NO_MODEL
 from suture.storage.database.projections import count_initial_failures
+
+if TYPE_CHECKING:
+    from suture.api import Review
 
 RUN_ROUTE = "GET /v1/runs/{run}"
 """The route of a run's state, for remedies: a path as in the OpenAPI document, not a template to fill in."""
@@ -105,9 +107,15 @@ def run_details(
         project = find_allowed_folder(fields.get("project", ""), settings.serve.roots)
         is_healed = state == "ended" and fields["outcome"] == "healed" and fields.get("has_diff", False)
         if project is not None and is_healed and fields["kind"] == "heal":
+            from suture.interfaces.web.pull_requests import describe_pull_request
+
             fields |= {"can_apply": True, "pull_request": describe_pull_request(folder, project, settings)}
-    if state == "waiting" and (review := pending_review(folder.path)) is not None:
-        fields["question"] = {**review_as_json(review), "key": review.key, "texts": _editable_texts(review)}
+    if state == "waiting":
+        from suture.api import pending_review
+
+        if (review := pending_review(folder.path)) is not None:
+            texts = _editable_texts(review)
+            fields["question"] = {**review_as_json(review), "key": review.key, "texts": texts}
     owner = pool.find_owner(folder.id) or None
     return RunDetails(run=folder.id, state=state, caller=owner, error=error, **fields)
 
@@ -160,6 +168,7 @@ def _describe_result(folder: RunFolder) -> dict[str, Any]:
     if result is None:
         return {}
     events = read_ledger(folder.ledger_path).events
+    certificate = last_payload(events, kinds.CertificateWritten)
     is_undecided = last_payload(events, kinds.RepairUndetermined) is not None
     # The page itself shows changes between which no person has chosen.
     choice = () if is_undecided else rival_lines(result, folder, suggest_commands=False)
@@ -168,9 +177,18 @@ def _describe_result(folder: RunFolder) -> dict[str, Any]:
         "evidence": evidence_sentence(result, folder),
         "remarks": [*choice, *caution_lines(result, folder, suggest_commands=False)],
         "undecided": is_undecided,
+        "confidence": result.confidence,
+        "unmeasured": _list_unmeasured(certificate) if certificate is not None else {},
         "has_diff": bool(result.diff),
+        "written": sorted(result.candidate.files) if result.candidate is not None else [],
         "applied": list(applied_files(folder)),
     }
+
+
+def _list_unmeasured(certificate: kinds.CertificateWritten) -> dict[str, str]:
+    """Return what a certificate does not measure, by name, each with the reason."""
+    reasons = {"coverage": certificate.coverage_unmeasured, "mutation": certificate.mutation_unmeasured}
+    return {name: render_unmeasured(reason) for name, reason in reasons.items() if reason is not None}
 
 
 def _editable_texts(review: Review) -> dict[str, str]:
@@ -192,10 +210,19 @@ def is_finished(pool: JobRegistry, folder: RunFolder) -> bool:
         return True
 
 
-def queued_runs(pool: JobRegistry) -> list[RunAccepted]:
-    """Return the queued runs, in order."""
+def unstarted_runs(pool: JobRegistry, home: Path) -> list[UnstartedRun]:
+    """Return the runs that are queued, or whose process has not written to a ledger in `home` yet, in order."""
+    waiting = pool.waiting
     return [
-        RunAccepted(run=job.run, state="queued") for job in pool.waiting if job.kind not in INSPECTION_KINDS
+        UnstartedRun(
+            run=job.run,
+            state="queued" if job in waiting else "running",
+            title=describe_request(job).get("title", ""),
+            requested_s=job.created_s,
+        )
+        for job in pool.unfinished()
+        if job.kind not in INSPECTION_KINDS
+        and (job in waiting or not has_ledger(RunFolder(home / "runs" / job.run)))
     ]
 
 
@@ -262,11 +289,12 @@ async def stream_events(
         is_active: Returns whether a job works on the run or will.
         is_stopping: Returns whether the server is stopping; the stream ends then.
         with_text: Add a description to each event; and, as events without a number, the lines of the run's short
-            story (`story`), the reply that a model is writing (`reply`), and how far a search is (`search`).
+            story (`story`), the reply that a model is writing (`reply`), how far a search is (`search`), and once
+            that all events until now were sent (`current`).
     """
     yield f"retry: {RETRY_MS}\n\n".encode()
     reader, last_sent_s = _LedgerReader(last_seq, folder.id, with_text=with_text), time.monotonic()
-    shown_progress = {"reply": json.dumps(""), "search": ""}
+    shown_progress, is_current = {"reply": json.dumps(""), "search": ""}, False
     while not is_stopping():
         # Checked before reading, so that everything written until then is read below.
         is_quiet = not is_active() and not _is_being_written(folder)
@@ -277,6 +305,9 @@ async def stream_events(
                 last_sent_s = time.monotonic()
         if lines:
             continue
+        if with_text and not is_current:
+            is_current = True
+            yield b"event: current\ndata: {}\n\n"
         # A paused run is still open: it waits for an answer, so its stream stays open too.
         if is_quiet and (reader.ended or reader.last_kind != PAUSED_KIND):
             yield END_EVENT

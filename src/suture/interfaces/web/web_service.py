@@ -13,8 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from suture.api.past_runs import find_run_folder
-from suture.core.ledger import RunFolder, new_run_id
+from suture.core.ledger import RunFolder, find_run, new_run_id
 from suture.core.settings import Settings
 from suture.errors import SutureError, UsageError
 from suture.interfaces.jobs import Job, JobJournal, JobKind, JobRegistry, LocalJobPool, QueueFull
@@ -31,8 +30,8 @@ from suture.interfaces.web.problem_details import RequestRefused
 from suture.interfaces.web.request_guard import AccessTokens, Caller
 from suture.interfaces.web.rest_schemas import HealProjectRequest, RunChoices, WriteRequest
 from suture.interfaces.web.tuning import CLEANUP_INTERVAL_S, MAX_KEY_CHARS
-from suture.loop import list_recipes
 from suture.models import list_catalogue_models
+from suture.storage.database import fetch_shared_run
 
 log = logging.getLogger("suture.interfaces.web")
 BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
@@ -85,7 +84,8 @@ class WebService:
         if job is not None and self.pool.has_run_folder(job):
             return self.job_folder(job)
         try:
-            return find_run_folder(run, self.settings)
+            fetch_shared_run(self.settings, run)
+            return find_run(self.settings.paths.home, run)
         except UsageError as fault:
             if job is not None:  # the run was refused and has no ledger
                 return self.job_folder(job)
@@ -163,11 +163,12 @@ class WebService:
             )
         if run_request.git is not None:
             if run_request.since is not None:
-                raise RequestRefused(400, "`since` needs a history, but only the newest commit is cloned")
+                message = "`since` needs a history, but only the newest commit is cloned"
+                raise RequestRefused(400, message, field="since")
             try:
                 require_allowed_git_url(run_request.git, run_request.ref or "", self.settings.serve.git)
             except UsageError as fault:
-                raise RequestRefused(403, fault.message, remedy=fault.remedy) from fault
+                raise RequestRefused(403, fault.message, remedy=fault.remedy, field="git") from fault
             return {"git": run_request.git, "ref": run_request.ref or ""}
         if run_request.archive is not None:
             self.archives.find_folder(run_request.archive)  # checked now instead of when the job starts
@@ -187,10 +188,11 @@ class WebService:
             return folder
         if is_missing_folder(path, roots if self.needs_token else ("/",)):
             raise RequestRefused(
-                403,
+                404,
                 f"there is no folder {path!r:.200}",
                 remedy="send the absolute path of a folder",
                 advice="Check the path: it is the whole path of a folder, from / on.",
+                field="path",
             )
         raise RequestRefused(
             403,
@@ -199,12 +201,15 @@ class WebService:
             advice=f"Choose a folder below {' or '.join(roots)}, or repair an archive of the project."
             if roots
             else "",
+            field="path",
         )
 
     def requested_settings(self, run_request: RunChoices) -> dict[str, Any]:
         """Return the settings that a request chooses, never beyond the server's limits."""
         budget, flags = self.settings.budget, {}
         if run_request.recipe is not None:
+            from suture.loop import list_recipes
+
             if run_request.recipe not in list_recipes():
                 raise RequestRefused(
                     400, f"there is no recipe {run_request.recipe!r:.80}", remedy="see GET /v1/recipes"

@@ -319,7 +319,8 @@ def _metric_rows(events: Sequence[Event], iterations: Iterable[Row]) -> Iterator
     for phase, seconds in _seconds_by_phase(events).items():
         if seconds:
             yield _metric_row("seconds", phase, seconds)
-    kinds = Counter(row["error_kind"] for row in iterations if row["error_kind"])
+    # Number 0 is the code as it was given, which is no candidate.
+    kinds = Counter(row["error_kind"] for row in iterations if row["error_kind"] and row["number"])
     yield from (_metric_row("errors", kind, count) for kind, count in kinds.items())
     origins = Counter(payload.origin for _, payload in select_events(events, CandidateProposed))
     yield from (_metric_row("candidates", origin, count) for origin, count in origins.items())

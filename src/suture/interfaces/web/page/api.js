@@ -27,6 +27,7 @@ export class Problem extends Error {
   constructor(status, plain) {
     super(sentence(plain.detail || plain.title || `the server responded with status ${status}`));
     this.status = status;
+    this.field = plain.field;
     this.advice = plain.advice || ADVICE[plain.fault] || (ABOUT_MACHINE.has(plain.fault) ? sentence(plain.remedy || "") : "");
   }
 }
@@ -127,9 +128,10 @@ export function postJudgement(plain, { signal, onstep }) {
 
 export const send = (path, file) => act(path, { body: file, headers: { "Content-Type": "application/octet-stream" } });
 
-// Follows a run's events, each once, what they mean in short, and the reply that a model is writing. Uses fetch, because EventSource cannot send a token.
+// Follows a run's events, each once, what they mean in short, and the reply that a model is writing; `oncurrent` is called when all events until
+// now are there. Uses fetch, because EventSource cannot send a token.
 // After an interruption it continues after the last received event, by `Last-Event-ID`.
-export async function follow(run, { signal, onevent, onstory, onreply, onsearch }) {
+export async function follow(run, { signal, onevent, oncurrent, onstory, onreply, onsearch }) {
   const reading = {};
   let last = null;
   let wait = RETRY_MS;
@@ -143,6 +145,8 @@ export async function follow(run, { signal, onevent, onstory, onreply, onsearch 
         showConnection();
         for await (const event of events(answer.body)) {
           wait = RETRY_MS;
+          if (event.name === "current" || event.name === "end") oncurrent();
+          if (event.name === "current") continue;
           if (event.name === "end") return;
           if (event.name === "reply") { onreply(event.data); continue; }
           if (event.name === "search") { onsearch(event.data); continue; }

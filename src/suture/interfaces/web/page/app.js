@@ -3,7 +3,7 @@
 import { get, token } from "./api.js";
 import { el, fault, field, fill, note, announce } from "./dom.js";
 import { judgePage } from "./judge.js";
-import { benchmarkPage, benchmarksPage, totalsPage } from "./totals.js";
+import { benchmarkPage, benchmarksPage, totalsPage } from "./cost.js";
 import { comparePage, historyPage } from "./history.js";
 import { runPage } from "./run.js";
 import { startPage } from "./start.js";

@@ -3,19 +3,17 @@
 import { get, text, withFullStop } from "./api.js";
 import { code, el, field, fill, note, reloadable, svg, table } from "./dom.js";
 import { diffView } from "./diff.js";
-import { candidateChoice, factView, hasRun, nothingYet, drawIfChanged } from "./panel.js";
+import { candidateChoice, candidateName, checksName, factView, hasRun, nothingYet, drawIfChanged } from "./panel.js";
 
 // A candidate's size, and the distance from one candidate to the next, in pixels.
 const BOX = { width: 216, height: 58, across: 256, down: 74 };
 // The characters of a label that fit into its box.
-const MAX_LABEL = 24;
+const MAX_LABEL = 27;
 const ORIGINS = { user: "you", mutation: "search", model: "model" };
 const STATUS = { passed: "passes", failed: "fails", error: "error", timeout: "timed out", missing: "missing", skipped: "skipped" };
 
 const scoreText = (one) => (one.passed === null ? "not checked yet" : `${one.passed} of ${one.passed + one.failed} pass`);
 const kindOf = (one) => (one.passed === null ? "open" : one.failed === 0 ? "good" : one.passed ? "half" : "bad");
-
-const nameOf = (one) => one.label || (one.origin === "user" ? "your code" : one.candidate.slice(0, 8));
 
 async function candidatesOf(state) {
   return hasRun(state) ? get(`/v1/runs/${state.run}/candidates`, state.signal) : [];
@@ -25,10 +23,10 @@ export async function candidatesPanel(body, state) {
   const draw = drawIfChanged((candidates) => {
     if (!candidates.length) return nothingYet(body, state, "No candidates");
     const rows = candidates.map((one, n) => [
-      `${n + 1}. ${nameOf(one)}`, ORIGINS[one.origin] ?? one.origin, parentName(one, candidates), scoreText(one),
+      candidateName(one, n), ORIGINS[one.origin] ?? one.origin, parentName(one, candidates), scoreText(one),
       [one.best ? "best" : "", one.regressed ? "breaks a passing test" : "", one.unconfirmed ? "passed only once" : "", ...one.warnings].filter(Boolean).join("; "),
     ]);
-    return fill(body, lineage(candidates, state), comparison(candidates, state), el("details", {}, el("summary", {}, "All candidates as a table"), table("All candidates", ["candidate", "made by", "made from", "tests", "remarks"], rows)));
+    return fill(body, lineage(candidates, state), comparison(candidates, state), el("details", {}, el("summary", {}, "All candidates as a table"), table("All candidates", ["candidate", "made by", "made from", checksName(state.shown), "remarks"], rows)));
   });
   return async () => draw(await candidatesOf(state));
 }
@@ -53,7 +51,7 @@ function comparison(candidates, state) {
 
 function parentName(one, candidates) {
   const at = candidates.findIndex((other) => other.candidate === one.parent);
-  return at < 0 ? "" : `${at + 1}`;
+  return at < 0 ? "" : candidateName(candidates[at], at);
 }
 
 // One column per generation; later candidates are placed below earlier ones.
@@ -79,12 +77,12 @@ function lineage(candidates, { run }) {
   });
   const boxes = candidates.map((one, n) => {
     const { column, row } = place.get(one.candidate);
-    const label = nameOf(one);
+    const label = candidateName(one, n);
     const short = label.length > MAX_LABEL ? `${label.slice(0, MAX_LABEL - 2)}...` : label;
-    return svg("a", { href: `#/runs/${run}/candidates/${one.candidate}`, "aria-label": `${n + 1}. ${label}: ${scoreText(one)}${one.best ? ", the best" : ""}` },
+    return svg("a", { href: `#/runs/${run}/candidates/${one.candidate}`, "aria-label": `${label}: ${scoreText(one)}${one.best ? ", the best" : ""}` },
       svg("g", { transform: `translate(${column * BOX.across + 4} ${row * BOX.down + 4})`, class: `box ${kindOf(one)}${one.best ? " best" : ""}` },
         svg("rect", { width: BOX.width - 4, height: BOX.height, rx: 6 }),
-        svg("text", { x: 10, y: 24 }, `${n + 1}. ${short}`), svg("text", { x: 10, y: 44, class: "small" }, `${scoreText(one)}${one.best ? ", best" : ""}`)));
+        svg("text", { x: 10, y: 24 }, short), svg("text", { x: 10, y: 44, class: "small" }, `${scoreText(one)}${one.best ? ", best" : ""}`)));
   });
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Lineage" },
     svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Candidates, each linked to its parent" }, lines, boxes));
@@ -94,13 +92,13 @@ export async function testsPanel(body, state) {
   let chosen = state.item ?? "";
   const draw = drawIfChanged(async (candidates) => {
     const judged = candidates.filter((one) => one.passed !== null);
-    if (!judged.length) return nothingYet(body, state, "No test results");
+    if (!judged.length) return nothingYet(body, state, "No results");
     if (!judged.some((one) => one.candidate === chosen)) chosen = (judged.find((one) => one.best) ?? judged.at(-1)).candidate;
     const slot = el("div", {});
     const control = candidateChoice(judged, chosen);
     const load = reloadable(slot, state.signal, async () => {
       chosen = control.value;
-      return verdictView((await get(`/v1/runs/${state.run}/candidates/${chosen}`, state.signal)).verdict);
+      return verdictView((await get(`/v1/runs/${state.run}/candidates/${chosen}`, state.signal)).verdict, checksName(state.shown));
     });
     control.addEventListener("change", load);
     fill(body, judged.length > 1 ? el("div", { class: "filters row" }, field("Candidate", control)) : null, slot);
@@ -109,15 +107,15 @@ export async function testsPanel(body, state) {
   return async () => draw(await candidatesOf(state));
 }
 
-function verdictView(verdict) {
-  if (!verdict) return [note("This candidate was not checked.")];
+function verdictView(verdict, noun) {
+  if (!verdict?.outcomes.length) return [note("No test or example checked this candidate.")];
   const order = [...verdict.outcomes].sort((one, other) => (one.status === "passed") - (other.status === "passed"));
   const isMixed = new Set(verdict.outcomes.map((one) => one.provenance)).size > 1; // only then it says something
   const rows = order.map((one) => [
     [el("code", {}, one.check_id), one.counterexample ? factView(one.counterexample, "") : null], el("span", { class: `status ${one.status}` }, STATUS[one.status] ?? one.status), ...(isMixed ? [`${one.provenance}, trust ${one.trust}`] : []),
   ]);
   return [
-    table("All tests, failing ones first", ["test", "outcome", ...(isMixed ? ["origin"] : [])], rows),
+    table(`All ${noun}, failing ones first`, [noun.slice(0, -1), "outcome", ...(isMixed ? ["origin"] : [])], rows),
     el("p", { class: "hint" }, `Decided by ${verdict.evidence_text}.`),
     verdict.notes.map((remark) => note(withFullStop(remark), "hint")),
     verdict.output ? el("details", {}, el("summary", {}, "Test output"), code(verdict.output, "Test output")) : null,

@@ -65,9 +65,10 @@ export function filesOf(diff) {
 export const isNew = (file) => file.rows.every((row) => row.length === 1 || row[0] === null);
 export const textOf = (file) => file.rows.filter((row) => row.length > 1).map((row) => (row[3].endsWith(NO_END) ? row[3].slice(0, -1) : `${row[3]}\n`)).join("");
 
-export function diffView(diff, before, after, signal) {
+// `first` are the files that come first, such as those that a model has written, before those of a skeleton.
+export function diffView(diff, before, after, signal, first = []) {
   const view = el("div", { class: "diffs" });
-  const files = filesOf(diff);
+  const files = filesOf(diff).sort((one, other) => first.includes(other.name) - first.includes(one.name));
   const narrow = window.matchMedia(NARROW);
   const draw = () => fill(view, files.map((file) => fileView(file, before, after, narrow.matches)));
   narrow.addEventListener("change", draw, { signal });

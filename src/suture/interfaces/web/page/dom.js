@@ -84,6 +84,25 @@ export function fault(error) {
     el("strong", {}, error.message || "An unknown error occurred."), error.advice ? el("p", {}, error.advice) : null);
 }
 
+// Shows why a form was refused: at the control that is wrong, if the error names one of `controls`, and else in `status`.
+// Without an error, it removes what was shown before.
+export function showFault(error, status, controls) {
+  fill(status);
+  for (const control of Object.values(controls).filter((one) => one.hasAttribute("aria-invalid"))) {
+    control.removeAttribute("aria-invalid");
+    control.parentNode.querySelector(".error")?.remove();
+  }
+  const wrong = controls[error?.field];
+  if (!wrong?.isConnected) return error && add(status, fault(error));
+  const label = wrong.parentNode.querySelector("label").textContent;
+  // The server names a field as programs send it.
+  const message = error.message.replace(/^body\.[\w.]+: /i, "").replaceAll(`\`${error.field}\``, `\u201c${label}\u201d`);
+  wrong.setAttribute("aria-invalid", "true");
+  wrong.after(fault({ message, advice: error.advice }));
+  wrong.closest("details")?.setAttribute("open", "");
+  return wrong.focus();
+}
+
 // Returns a function that fills `node` with the result of `load`. Responses can arrive out of order: only the newest
 // request's is shown.
 export function reloadable(node, signal, load) {

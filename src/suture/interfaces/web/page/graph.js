@@ -1,13 +1,13 @@
 // The graph of the recipe, with the active node highlighted.
 
 import { get } from "./api.js";
-import { el, fill, svg, table } from "./dom.js";
+import { el, fill, projectName, svg, table } from "./dom.js";
 import { hasRun, nothingYet, drawIfChanged } from "./panel.js";
 
 // Node -> its column and row in the drawing.
 const POSITION = {
   write_test: [0, 0], prepare: [1, 0], accept_test: [0, 1], equip: [1, 1], investigate: [2, 1], review: [0, 2], decide: [1, 2], finish: [2, 2],
-  mutate: [0, 3], propose: [1, 3], try_repairs: [0, 4], check: [1, 4], reflect: [2, 4], confirm_examples: [2, 3],
+  mutate: [0, 3], propose: [1, 3], try_repairs: [0, 4], check: [1, 4], reflect: [2, 3], confirm_examples: [2, 4],
 };
 // The distance from one node to the next, and a node's size, in pixels.
 const [ACROSS, DOWN, WIDTH, HEIGHT] = [146, 82, 124, 44];
@@ -23,7 +23,7 @@ export async function graphPanel(body, state) {
   const draw = drawIfChanged((graph) => {
     if (!graph) return nothingYet(body, state, "The run has not started");
     const rows = graph.nodes.map((node) => [nameOf(node.name), PURPOSE[node.name] ?? "", node.visits, node.name === graph.active ? "active" : node.possible ? "" : "not in this recipe"]);
-    return fill(body, el("p", {}, `The recipe ${graph.recipe} as a graph. `, graph.active ? ["It is now at: ", el("strong", {}, nameOf(graph.active))] : "The numbers say how often the run was there."),
+    return fill(body, el("p", {}, `Every step that the recipe ${projectName(graph.recipe)} can take. The strong arrows are the way of this run, and the numbers say how often it took a step. `, graph.active ? ["It is now at: ", el("strong", {}, nameOf(graph.active)), "."] : null),
       picture(graph), el("details", {}, el("summary", {}, "The graph as a table"), table("Nodes", ["node", "purpose", "visits", "state"], rows)));
   });
   return async () => draw(hasRun(state) ? await get(`/v1/runs/${state.run}/graph`, state.signal) : null);
@@ -40,8 +40,8 @@ function picture(graph) {
   const label = graph.nodes.filter((node) => node.visits).map((node) => `${nameOf(node.name)} ${node.visits} times`).join(", ");
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Graph" },
     svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Active: ${graph.active ? nameOf(graph.active) : "none"}. Visited: ${label || "none"}.`, class: "graph" },
-      svg("defs", {}, svg("marker", { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto-start-reverse" }, svg("path", { d: "M0 0L8 4L0 8z", class: "tip" }))),
-      graph.edges.map(({ from, to }) => arrow(centre(from), centre(to))),
+      svg("defs", {}, ["tip", "taken"].map((id) => svg("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto-start-reverse" }, svg("path", { d: "M0 0L8 4L0 8z", class: id })))),
+      graph.edges.toSorted((one, other) => one.visits - other.visits).map(({ from, to, visits }) => arrow(centre(from), centre(to), visits > 0)),
       graph.nodes.map((node) => {
         const [x, y] = centre(node.name);
         const kind = node.name === graph.active ? "active" : node.visits ? "seen" : node.possible ? "" : "never";
@@ -52,7 +52,7 @@ function picture(graph) {
 }
 
 // An arrow from one box's border to another's, curved so that opposite arrows do not overlap.
-function arrow([x1, y1], [x2, y2]) {
+function arrow([x1, y1], [x2, y2], isTaken) {
   const [dx, dy] = [x2 - x1, y2 - y1];
   const cut = (d) => Math.min(Math.abs(WIDTH / 2 / (d[0] || 1e-9)), Math.abs(HEIGHT / 2 / (d[1] || 1e-9)));
   const far = Math.hypot(dx, dy) > 1.5 * ACROSS || (dx === 0 && Math.abs(dy) > DOWN) ? 34 : 8;
@@ -61,5 +61,5 @@ function arrow([x1, y1], [x2, y2]) {
   const [from, to] = [cut([bendX - x1, bendY - y1]), cut([bendX - x2, bendY - y2])];
   const start = [x1 + (bendX - x1) * from, y1 + (bendY - y1) * from];
   const end = [x2 + (bendX - x2) * to, y2 + (bendY - y2) * to];
-  return svg("path", { class: "edge", d: `M${start} Q${bendX} ${bendY} ${end}`, "marker-end": "url(#tip)" });
+  return svg("path", { class: isTaken ? "edge taken" : "edge", d: `M${start} Q${bendX} ${bendY} ${end}`, "marker-end": isTaken ? "url(#taken)" : "url(#tip)" });
 }

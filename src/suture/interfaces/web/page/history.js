@@ -1,28 +1,32 @@
 // The list of runs, and the comparison of two runs.
 
 import { get } from "./api.js";
-import { age, button, choice, count, dollars, duration, el, fill, note, reloadable, table } from "./dom.js";
+import { age, button, choice, count, dollars, duration, el, fill, note, projectName, reloadable, table } from "./dom.js";
 import { diffView } from "./diff.js";
-import { badge } from "./panel.js";
+import { badge, modelName } from "./panel.js";
 
-// Runs that are listed at once, and the pause in typing after which the list is searched. By judgement, not measured.
-const [PAGE, TYPED_MS] = [25, 300];
+// Runs that are listed at once, the pause in typing after which the list is searched, and how often it is read again while a run is in progress.
+// By judgement, not measured.
+const [PAGE, TYPED_MS, POLL_MS] = [25, 300, 2000];
 const OUTCOMES = ["healed", "nothing_to_heal", "not_healed", "stuck", "not_a_code_fault", "budget_exhausted", "waiting", "infra_error", "cancelled", "running"];
 
 // The kind that stands for the list of judgements, which are no runs.
 const JUDGED = "judged";
 
 const origin = (run) => (run.fork_of ? `fork of ${run.fork_of}, step ${run.fork_at}` : run.replay_of ? `replay of ${run.replay_of}` : null);
-const facts = (run) => [run.delivery, run.recipe, run.model === "none" ? "no model" : run.model,
+const facts = (run) => [run.delivery, run.recipe && projectName(run.recipe), run.model && modelName(run.model),
   run.spend.tokens ? `${count(run.spend.tokens)} tokens` : null, duration(run.spend.seconds), origin(run), el("span", { class: "id" }, run.run)].filter(Boolean);
 
+const isActive = ({ outcome }) => outcome === "running";
+const statesOf = ({ queued, runs }) => JSON.stringify([queued, runs.map(({ run, outcome }) => [run, outcome])]);
+
 // The filters are part of the address, so that they are the same after a look at a run.
-export async function historyPage({ view, signal, query }) {
+export async function historyPage({ view, signal, query, title }) {
   const search = el("input", { type: "search", placeholder: "Search tasks and errors", value: query.get("search") ?? "" });
   const outcome = choice([["", "Any outcome"], ...OUTCOMES.map((name) => [name, name.replaceAll("_", " ")])], query.get("outcome") ?? "");
   const kind = choice([["", "Any run"], ["heal", "Repairs"], ["write", "New code"], [JUDGED, "Judged changes"]], query.get("kind") ?? "");
   const filters = { search, outcome, kind };
-  const list = el("div", {});
+  const [heading, list] = [el("h1", {}, "Runs"), el("div", {})];
   const chosen = new Set();
   const compare = button("Compare two runs", () => { const [one, two] = [...chosen].sort(); location.hash = `#/compare/${one}/${two}`; });
   compare.hidden = true;
@@ -32,17 +36,20 @@ export async function historyPage({ view, signal, query }) {
     type: "checkbox", "aria-label": `Select ${title}, ${run}, for comparison`, checked: chosen.has(run),
     onchange: (event) => { chosen[event.target.checked ? "add" : "delete"](run); compare.hidden = chosen.size !== 2; },
   });
+  const beginning = ({ run, state, title, requested_s }) => el("li", {}, el("span", {}), badge(state),
+    el("div", {}, el("a", { href: `#/runs/${run}` }, title || run), el("p", { class: "meta" }, el("span", { class: "id" }, run))), age(requested_s));
   const row = (run, isAmbiguous) => el("li", {}, pick(run), badge(run.outcome),
     el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || run.run), el("p", { class: "meta" }, [isAmbiguous ? run.project : null, ...facts(run)].filter(Boolean).map((one) => el("span", {}, one)))), age(run.started_s));
   const shown = (found) => {
     // Copies of one project have the same title, and are told apart by their folders.
     const foldersOf = (title) => new Set(found.runs.filter((run) => run.title === title).map((run) => run.project));
     const isFiltered = search.value || outcome.value || kind.value;
-    const empty = isFiltered ? note("No run matches.") : el("p", { class: "empty" }, "No runs yet. ", el("a", { href: "#/new" }, "Start one"), ".");
+    const empty = isFiltered ? note("No run matches.") : el("div", { class: "empty" }, el("p", {}, "No runs yet. A run repairs a project whose tests fail, or writes new code."), el("p", {}, el("a", { href: "#/new", class: "button main" }, "Start the first run")));
     const more = pages(found.total, found.runs.length);
+    // The list has no line of a run yet that is queued or has just begun.
+    const begun = isFiltered || offset ? [] : found.queued.filter(({ run }) => !found.runs.some((one) => one.run === run)).reverse();
     return [
-      found.queued.length ? el("p", {}, "Queued: ", found.queued.map((one) => [el("a", { href: `#/runs/${one.run}` }, one.run), " "])) : null,
-      found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, found.runs.map((run) => row(run, foldersOf(run.title).size > 1))) : empty,
+      begun.length || found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, begun.map(beginning), found.runs.map((run) => row(run, foldersOf(run.title).size > 1))) : empty,
       more ?? (found.runs.length > 1 ? el("p", { class: "hint" }, "Select two runs to compare them.") : null),
     ];
   };
@@ -57,21 +64,38 @@ export async function historyPage({ view, signal, query }) {
     button("Newer", () => { offset = Math.max(0, offset - PAGE); load(); }, { disabled: offset === 0 }),
     button("Older", () => { offset += PAGE; load(); }, { disabled: offset + PAGE >= total }),
     el("span", {}, `${offset + 1} to ${offset + length} of ${total}`)));
+  // Draws the list again when a run in it begins or ends, and not before, so that keyboard focus is kept.
+  let timer = null;
+  const watch = (path, found) => {
+    clearTimeout(timer);
+    if (!found.queued.length && !found.runs.some(isActive)) return;
+    timer = setTimeout(async () => {
+      if (signal.aborted) return;
+      const now = await get(path, signal).catch(() => null);
+      if (now && statesOf(now) !== statesOf(found)) load();
+      else watch(path, found);
+    }, POLL_MS);
+  };
   const load = reloadable(list, signal, async () => {
     const given = Object.entries({ ...Object.fromEntries(Object.entries(filters).map(([name, control]) => [name, control.value])), offset }).filter(([, value]) => value);
     const address = `#/${given.length ? `?${new URLSearchParams(given)}` : ""}`;
     if (!signal.aborted && (location.hash || "#/") !== address) history.replaceState(null, "", address);
     const isJudged = kind.value === JUDGED;
     search.hidden = outcome.hidden = isJudged;
+    fill(heading, isJudged ? "Judged changes" : "Runs");
+    title(heading.textContent);
     if (isJudged) return judgements(await get(`/v1/judgements?${new URLSearchParams({ limit: PAGE, offset })}`, signal));
-    return shown(await get(`/v1/runs?${new URLSearchParams([["limit", PAGE], ...given])}`, signal));
+    const path = `/v1/runs?${new URLSearchParams([["limit", PAGE], ...given])}`;
+    const found = await get(path, signal);
+    watch(path, found);
+    return shown(found);
   });
   let typed = null;
   const again = (event) => { event.preventDefault(); clearTimeout(typed); offset = 0; load(); };
   search.addEventListener("input", (event) => { clearTimeout(typed); typed = setTimeout(() => again(event), TYPED_MS); });
   await load();
   const named = (label, control) => { control.setAttribute("aria-label", label); return control; };
-  return fill(view, el("h1", {}, "Runs"),
+  return fill(view, heading,
     el("form", { class: "row filters", role: "search", onsubmit: again, onchange: again }, named("Search", search), named("Outcome", outcome), named("Kind", kind), compare),
     list);
 }
@@ -85,8 +109,8 @@ export async function comparePage({ view, signal, parts: [one, two], title }) {
   const names = [first, second].map((run) => (differs("title") ? run.title : differs("project") ? run.project : `${run.title} (${new Date(run.started_s * 1000).toLocaleString()})`));
   title(`${names[0]} and ${names[1]}`);
   const rows = [
-    ["outcome", (run) => badge(run.outcome || run.state)], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model)],
-    ["attempts", (run) => count(run.spend.attempts)], ["tokens", (run) => count(run.spend.tokens)], ["money", (run) => dollars(run.spend.money)], ["time", (run) => duration(run.spend.seconds)],
+    ["outcome", (run) => badge(run.outcome || run.state)], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model && modelName(run.model))],
+    ["candidates by the model", (run) => count(run.spend.attempts)], ["tokens", (run) => count(run.spend.tokens)], ["money", (run) => dollars(run.spend.money)], ["time", (run) => duration(run.spend.seconds)],
     ["started", (run) => age(run.started_s)], ["run", (run) => el("a", { href: `#/runs/${run.run}` }, run.run)],
   ];
   const { difference } = comparison;

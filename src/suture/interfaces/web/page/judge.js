@@ -1,10 +1,15 @@
 // The form that judges a change of a project, whoever made it, and the verdict.
 
 import { get, postJudgement, sentence, text, withFullStop } from "./api.js";
-import { el, elapsed, fault, field, fill, note, segments } from "./dom.js";
-import { projectChooser } from "./projects.js";
+import { el, elapsed, field, fill, note, segments, showFault } from "./dom.js";
+import { projectChooser } from "./start.js";
 
 const KINDS = { accepted: "good", accepted_with_remarks: "warn", rejected: "bad", not_comparable: "warn" };
+// A fact about a change -> what it says, because its name alone says too little.
+const FACTS = {
+  Change: "what was compared with what", Tests: "how they end with the change", Proof: "tests that fail without the change and pass with it",
+  Guard: "whether the tests would notice a mistake in the change", Next: "what to do now",
+};
 // The severity of a finding -> its colour, and the word that says the same.
 const SEVERITY = { reject: ["bad", "Rejects"], remark: ["warn", "Remark"], note: ["", "Note"] };
 
@@ -37,6 +42,8 @@ export async function judgePage({ view, signal, caller, parts: [judgement], quer
   const judge = async (event) => {
     event.preventDefault();
     submit.disabled = true;
+    const controls = { base, patch, test, ...project.controls };
+    showFault(null, result, controls);
     const progress = progressView(signal);
     fill(result, progress.node);
     try {
@@ -44,10 +51,10 @@ export async function judgePage({ view, signal, caller, parts: [judgement], quer
       fill(result, verdictView(report));
       history.replaceState(null, "", `#/judge/${report.id}`); // so that the verdict can be read again
     } catch (error) {
-      if (!signal.aborted) fill(result, fault(error));
+      if (!signal.aborted) showFault(error, result, controls);
     } finally {
       progress.stop();
-      result.scrollIntoView({ block: "nearest" });
+      if (result.hasChildNodes()) result.scrollIntoView({ block: "nearest" });
       submit.disabled = false;
     }
   };
@@ -93,5 +100,5 @@ function verdictView(report) {
     el("h2", { class: KINDS[report.outcome] }, verdict), el("p", { class: "hint" }, report.path),
     isMore ? el("p", {}, report.headline) : null,
     findings.length ? el("ul", { class: "findings" }, findings) : null,
-    el("dl", { class: "facts" }, Object.entries(report.facts).map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, sentence(text))))));
+    el("dl", { class: "facts" }, Object.entries(report.facts).map(([name, text]) => el("div", {}, el("dt", {}, name, el("small", {}, FACTS[name] ?? "")), el("dd", {}, sentence(text))))));
 }

@@ -2,6 +2,17 @@
 
 import { add, choice, el, fill, note } from "./dom.js";
 
+// A model's name as a person reads it: without the folders of a file.
+export const modelName = (name) => (name === "none" ? "no model" : name.replace(/^local:/, "").replace(/^(\w+:).*\//, "$1") + (name.startsWith("local:") ? " (on this machine)" : ""));
+
+// What decides is the user's tests in a repair, and checks made from examples and asserts in new code.
+export const checksName = ({ kind }) => (kind === "write" ? "checks" : "tests");
+
+// What a confidence asks of its reader (docs/proof.md): the least value -> the words for it.
+const CONFIDENCES = [[0.9, "high: a glance at the change is enough"], [0.7, "read the change before you use it"], [0, "low: the tests leave open whether the change is right, so check it yourself before you use it"]];
+export const confidenceText = (value) => `${value.toFixed(2)} of 1 (${CONFIDENCES.find(([least]) => value >= least)[1]})`;
+export const isDoubted = (value) => value > 0 && value < CONFIDENCES[1][0];
+
 export const badge = (outcome) => el("span", { class: `badge ${/^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, (outcome || "unknown").replaceAll("_", " "));
 
 // When a run was requested, in seconds since the epoch: every clock of it starts there. `undefined` before its first event.
@@ -25,8 +36,14 @@ export function drawIfChanged(draw) {
   };
 }
 
+// A candidate's name with its place in the list, unless it has a number of its own.
+export function candidateName(one, place) {
+  const label = one.label || (one.origin === "user" ? "your code" : one.candidate.slice(0, 8));
+  return /^candidate \d/.test(label) ? label : `${place + 1}. ${label}`;
+}
+
 export function candidateChoice(candidates, value, withOriginal = false) {
-  const options = candidates.map((one, n) => [one.candidate, `${n + 1}. ${one.label || (one.origin === "user" ? "your code" : one.candidate.slice(0, 8))}${one.best ? " (best)" : ""}`]);
+  const options = candidates.map((one, n) => [one.candidate, `${candidateName(one, n)}${one.best ? " (best)" : ""}`]);
   return choice(withOriginal ? [["original", "the original files"], ...options] : options, value);
 }
 

@@ -4,12 +4,12 @@ import { ADVICE, follow, get, post, Problem, text } from "./api.js";
 import { age, announce, button, code, download, duration, el, fault, fill, note, outside, projectName, table } from "./dom.js";
 import { candidatesPanel, testsPanel } from "./candidates.js";
 import { certificatePanel } from "./certificate.js";
+import { costPanel } from "./cost.js";
 import { changedLines, diffView, filesOf, isNew, textOf } from "./diff.js";
 import { graphPanel } from "./graph.js";
 import { LEARNED, learningPanel } from "./learning.js";
 import { liveView } from "./live.js";
-import { drawIfChanged } from "./panel.js";
-import { costPanel } from "./performance.js";
+import { confidenceText, drawIfChanged, isDoubted, modelName } from "./panel.js";
 import { questionView } from "./review.js";
 import { forkForm, stepsPanel, timelinePanel } from "./timeline.js";
 
@@ -31,6 +31,8 @@ const TABS = {
 const SETTLED_MS = 250;
 // How often the state is read again while the run is in progress. By judgement, not measured.
 const POLL_MS = 1000;
+// How long the page waits for the events until now before it is drawn without them. By judgement, not measured.
+const MAX_WAIT_MS = 1500;
 // Frequent events that do not change the run's state as reported by the service.
 const QUIET = new Set(["budget.reserved", "budget.settled", "agent.stepped", "subtask.stepped", "debugger.stepped", "prompt.shrunk"]);
 const isActive = ({ state }) => state === "running" || state === "queued";
@@ -43,7 +45,8 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
   const panels = el("nav", { class: "tabs", "aria-label": "Details of this run" });
   const body = el("section", {});
   const drawTabs = drawIfChanged(({ current, names }) => fill(panels, names.map((key) =>
-    el("a", { href: `#/runs/${run}/${key}`, "aria-current": key === current ? "page" : null }, TABS[key][0]))));
+    el("a", { href: `#/runs/${run}/${key}`, "aria-current": key === current ? "page" : null }, tabName(key)))));
+  const tabName = (key) => (key === "tests" && state.shown.kind === "write" ? "Checks" : TABS[key][0]);
   let opened = null; // the open tab, the element of its panel, and the function that draws it
 
   const draw = async () => {
@@ -57,7 +60,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
         // What arrives late for another tab is drawn into the element of that tab, which is no longer on the page.
         opened = { tab: current, node: el("div", {}, note("Loading ...", "loading")), draw: null };
         fill(body, opened.node);
-        body.setAttribute("aria-label", TABS[current][0]);
+        body.setAttribute("aria-label", tabName(current));
       }
       const panel = opened;
       panel.draw ??= await TABS[current][1](panel.node, state);
@@ -88,6 +91,8 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
     if (state.failed || isActive(state.shown)) settle(POLL_MS);
   };
   let listening = false;
+  let showNow;
+  const isCurrent = new Promise((resolve) => { showNow = resolve; });
   const listen = async () => {
     listening = true;
     state.events = [];
@@ -96,6 +101,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
       await follow(run, {
         signal,
         onevent: (event) => { state.events.push(event); state.live?.(event); if (!QUIET.has(event.kind)) settle(); },
+        oncurrent: showNow,
         onstory: (story) => { state.story = story; },
         onsearch: (search) => { state.search = search; head.live.draw(); },
         onreply: (reply) => { state.reply = reply; head.live.draw(); },
@@ -111,8 +117,10 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
   const head = headOf(state, refresh);
   fill(view, head.node, panels, body);
   fill(body, note("Loading ...", "loading"));
-  await draw();
   listen();
+  // The events say which tabs and actions there are.
+  await Promise.race([isCurrent, new Promise((resolve) => { setTimeout(resolve, MAX_WAIT_MS); })]);
+  await draw();
   return async ([nextTab, nextItem]) => {
     [state.tab, state.item, opened] = [nextTab, nextItem, null];
     await draw();
@@ -122,7 +130,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
 // What comes first. Each part is redrawn only if its data changes, so that keyboard focus is kept.
 function headOf(state, refresh) {
   const { run, caller, signal } = state;
-  const [about, outcome, failed, asked, change, rivals, evidence, acts, again] = Array.from({ length: 9 }, () => el("div", {}));
+  const [about, outcome, failed, asked, change, rivals, evidence, doubt, acts, again] = Array.from({ length: 10 }, () => el("div", {}));
   const messages = el("div", { "aria-live": "polite" });
   const live = liveView(state);
   const mayRun = caller.role !== "viewer";
@@ -141,6 +149,7 @@ function headOf(state, refresh) {
     }
     pressed.disabled = false;
   };
+  const apply = ask("apply", "Applied to your project.");
   const applyRival = (number) => async ({ currentTarget: pressed }) => {
     pressed.disabled = true;
     try {
@@ -151,10 +160,11 @@ function headOf(state, refresh) {
     }
   };
   const parts = [
-    [about, ({ shown }) => [shown.title, shown.project, shown.kind, shown.recipe, shown.model, shown.started_s], ([title, project, kind, recipe, model, started]) => [
-      el("h1", {}, title || "Starting ..."),
-      el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe, model === "none" ? "no model" : model, age(started), el("span", { class: "id" }, run)]
-        .filter(Boolean).map((one) => el("span", {}, one)))]],
+    [about, ({ shown }) => [shown.title, shown.project, shown.kind, shown.recipe, shown.model, shown.started_s, shown.task], ([title, project, kind, recipe, model, started, task]) => [
+      el("h1", { class: "title", title }, title || "Starting ..."),
+      el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe ? projectName(recipe) : null, model ? modelName(model) : null, age(started), el("span", { class: "id" }, run)]
+        .filter(Boolean).map((one) => el("span", {}, one))),
+      kind === "write" && task.length > title.length + 1 ? el("details", {}, el("summary", {}, "The whole task"), code(task, "The whole task")) : null]],
     [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, shown.undecided], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
       el("p", { class: "outcome" }, mark(now, isStopped(state.shown) ? "cancelled" : ended, isOpen), el("span", {}, isStopped(state.shown) ? stopText(state, used) : NO_RESULT[now] || headline,
         used && now === "ended" && !isStopped(state.shown) ? el("span", { class: "hint" }, ` It took ${duration(used)}.`) : null))])],
@@ -163,15 +173,17 @@ function headOf(state, refresh) {
     [change, ({ shown }) => [shown.state, shown.has_diff, shown.outcome], async ([now, there, ended]) => {
       if (now !== "ended" || !there) { state.diff = ""; return null; }
       state.diff = await text(`/v1/runs/${run}/diff`, signal);
-      return [ended === "healed" ? null : el("h2", {}, "Best attempt so far, not accepted"), diffView(state.diff, "before", "after", signal)];
+      return [ended === "healed" ? null : el("h2", {}, "Best candidate so far, not accepted"), diffView(state.diff, "before", "after", signal, state.shown.written)];
     }],
-    [rivals, ({ shown, events }) => [events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, shown.can_apply && caller.role === "admin" && !shown.applied.length], ([undetermined, mayApply]) => rivalChanges(undetermined, mayApply ? applyRival : null)],
+    [rivals, ({ shown, events }) => [events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, shown.can_apply && caller.role === "admin" && !shown.applied.length], ([undetermined, mayApply]) => rivalChanges(undetermined, messages, mayApply ? (number) => (number === 1 ? apply : applyRival(number)) : null)],
     [evidence, ({ shown }) => (isActive(shown) ? [] : [shown.evidence, shown.remarks]), ([sentence, remarks]) => [
       sentence ? el("p", { class: "evidence" }, sentence) : null,
       remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
+    [doubt, ({ shown }) => (shown.state === "ended" && shown.outcome === "healed" && isDoubted(shown.confidence) ? shown.confidence : null), (confidence) =>
+      (confidence === null ? null : el("p", { class: "warn" }, `Confidence: ${confidenceText(confidence)}.`))],
     [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), shown.undecided, shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
       el("p", { class: "row acts" },
-        canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", ask("apply", "Applied to your project."), { class: isOpen ? null : "main" })) : null,
+        canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", apply, { class: isOpen ? null : "main" })) : null,
         there ? copyAndDownload(state, messages) : null,
         canApply && mayRun ? el("a", { href: `#/judge?run=${run}`, class: "button" }, "Judge this change") : null,
         pull?.state === "opened" ? outside("View pull request", pull.address, { class: "button" }) : null,
@@ -183,7 +195,7 @@ function headOf(state, refresh) {
       ended === "budget_exhausted" && !decided ? el("p", { class: "hint" }, ADVICE.BudgetExceeded) : null,
       pull?.state === "no_token" && caller.role === "admin" ? el("p", { class: "hint" }, "To open pull requests here, set SUTURE_KEYS_CI to a token of GitHub and start the server again.") : null]],
   ].map(([slot, of, draw]) => [of, drawIfChanged(async (data) => { fill(slot, await draw(data)); })]);
-  const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, evidence, acts, messages, again, rivals);
+  const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, rivals, evidence, doubt, acts, messages, again);
   return { node, live, draw: async () => { live.draw(); for (const [of, drawn] of parts) await drawn(of(state)); } };
 }
 
@@ -208,10 +220,14 @@ function copyAndDownload(state, messages) {
   const files = filesOf(state.diff);
   const single = files.length === 1 && isNew(files[0]);
   const [name, content] = single ? [projectName(files[0].name), textOf(files[0])] : [`${state.run}.diff`, state.diff];
-  const copy = async () => {
+  return [button(single ? "Copy code" : "Copy patch", copy(content, messages)), button("Download", () => download(name, content))];
+}
+
+// Returns what a button does that copies some text; where the browser refuses that, the text is shown.
+function copy(content, messages) {
+  return async () => {
     try { await navigator.clipboard.writeText(content); fill(messages, note("Copied.", "hint")); } catch { fill(messages, code(content, "Copy this text")); }
   };
-  return [button(single ? "Copy code" : "Copy patch", copy), button("Download", () => download(name, content))];
 }
 
 async function openFork(state, slot) {
@@ -221,13 +237,16 @@ async function openFork(state, slot) {
   return slot.querySelector("textarea").focus();
 }
 
-// Changes that pass the same tests, side by side: the tests do not decide which of them is right.
-// `applyRival` returns what the button of a change does; null if this caller cannot apply any.
-function rivalChanges(undetermined, applyRival) {
+// Changes that pass the same tests, side by side: the tests do not decide which of them is right, so a person answers with a button.
+// `applying` returns what the button of a change does; null if this caller cannot apply any.
+function rivalChanges(undetermined, messages, applying) {
   if (!undetermined || undetermined.changes.length < 2) return null;
   const { changes, calls } = undetermined;
-  return [el("h2", {}, "Which change is right?"),
-    el("p", { class: "hint" }, `The first one is the result. A test ${calls.length ? "for one of these calls" : "that only one of them passes"} would decide.${applyRival ? " Another change is verified before it is applied." : ""}`),
+  const answer = ({ diff }, number) => (applying ? button("Apply this one", applying(number)) : button("Copy this patch", copy(diff, messages)));
+  return el("section", { class: "asked", "aria-label": "Question" }, el("h2", {}, "Which change is right?"),
+    el("p", {}, `All of them pass your tests. ${calls.length ? "They differ in what the calls below return. " : ""}Choose the one that does what you want, or add a test that only that one passes.`),
     table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
-      changes.map((change, number) => [[el("pre", {}, changedLines(change.diff) || change.label), applyRival && number ? el("p", {}, button("Apply this one", applyRival(number + 1))) : null], ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" })];
+      changes.map((change, number) => [[el("pre", {}, changedLines(change.diff) || change.label), el("p", { class: "row" }, answer(change, number + 1), number ? null : el("small", {}, "shown above as the result"))],
+        ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" }),
+    applying ? el("p", { class: "hint" }, "Another change than the first one is verified before it is applied.") : null);
 }

@@ -1,23 +1,23 @@
 // The form for a new run: a project to repair, or a task to write code for. Everything else is an option.
 
 import { get, post, send } from "./api.js";
-import { choice, el, fault, field, fill, note, segments } from "./dom.js";
-import { projectChooser } from "./projects.js";
+import { choice, el, field, fill, note, projectName, segments, showFault } from "./dom.js";
+import { modelName } from "./panel.js";
 
 const AUTONOMY = { full_auto: "Never", review_repairs: "Before each repair", review_all: "Before each step, and about the result" };
 const LANGUAGES = [["", "Python (default)"], ["node", "JavaScript"], ["typescript", "TypeScript"], ["go", "Go"]];
 const KINDS = [["", "A function or module (default)"], ["cli_tool", "Command-line tool"], ["web_app", "Web application"], ["data_pipeline", "Data pipeline"], ["library", "Library"]];
 
-const modelName = (name) => (name === "none" ? "No model: small edits only" : name.replace(/^local:/, "") + (name.startsWith("local:") ? " (on this machine)" : ""));
+const modelChoice = (name) => (name === "none" ? "No model: small edits only" : modelName(name));
 
 // The choices that every request for a run has, with the server's defaults by name; `read` returns them.
 // New code is written by a model, so `offer` leaves out the choice of none, and says whether a model is left.
 export function choices(caller, recipes, models, needsModel = false) {
-  const recipe = choice([["", `${caller.recipe} (default)`], ...recipes.filter((one) => one.name !== caller.recipe).map((one) => [one.name, one.name])], "");
+  const recipe = choice([["", `${projectName(caller.recipe)} (default)`], ...recipes.filter((one) => one.name !== caller.recipe).map((one) => [one.name, one.name])], "");
   const others = models.choices.filter((name) => ![models.default, models.resolved].includes(name));
   const model = el("select", {});
   const offer = (needed) => {
-    const offered = [["", `${modelName(models.resolved)} (default)`], ...others.map((name) => [name, modelName(name)])].filter(([name]) => !needed || (name || models.resolved) !== "none");
+    const offered = [["", `${modelChoice(models.resolved)} (default)`], ...others.map((name) => [name, modelChoice(name)])].filter(([name]) => !needed || (name || models.resolved) !== "none");
     const chosen = model.value;
     fill(model, offered.map(([name, text]) => el("option", { value: name }, text)));
     model.value = offered.some(([name]) => name === chosen) ? chosen : offered[0]?.[0] ?? "";
@@ -27,14 +27,16 @@ export function choices(caller, recipes, models, needsModel = false) {
   const autonomy = choice([["", `${AUTONOMY[caller.autonomy]} (default)`], ...Object.entries(AUTONOMY).filter(([key]) => key !== caller.autonomy)], "");
   const limits = Object.entries(caller.budget).map(([name, most]) =>
     [name, el("input", { type: "number", max: most, placeholder: most?.toLocaleString("en") ?? "no limit", ...(name === "money" ? { min: "0.01", step: "any", inputmode: "decimal" } : { min: "1", step: "1", inputmode: "numeric" }) }), most]);
-  const bound = (name, most) => (most === null ? "US dollars; default: no limit" : `default and maximum: ${name === "money" ? "$" : ""}${most.toLocaleString("en")}`);
+  const units = { attempts: "candidates by the model; ", money: "US dollars; " };
+  const bound = (name, most) => `${units[name] ?? ""}${most === null ? "default: no limit" : `default and maximum: ${most.toLocaleString("en")}`}`;
   const summary = el("small", {}, "");
   const showSummary = () => fill(summary, recipes.find((one) => one.name === (recipe.value || caller.recipe))?.summary ?? "");
   recipe.addEventListener("change", showSummary);
   showSummary();
   return {
     offer,
-    text: () => `${modelName(model.value || models.resolved)}, recipe ${recipe.value || caller.recipe}`,
+    text: () => `${modelChoice(model.value || models.resolved)}, recipe ${projectName(recipe.value || caller.recipe)}`,
+    controls: { model, recipe, autonomy, ...Object.fromEntries(limits) },
     node: el("div", {},
       field("Model", model), el("div", { class: "row" }, field("Recipe", recipe), field("When to ask you", autonomy)), summary,
       el("div", { class: "row limits" }, limits.map(([name, control, most]) => field(`Max ${name}`, control, bound(name, most))))),
@@ -54,6 +56,7 @@ export async function startPage({ view, signal, caller }) {
   const parts = { heal: healFields(projects), write: writeFields() };
   let kind = projects.roots.length ? "heal" : "write";
   const [first, more, status] = [el("div", {}), el("div", {}), el("div", {})];
+  const controls = () => ({ ...how.controls, ...parts[kind].controls });
   const submit = el("button", { type: "submit", class: "main" }, "Start");
   const summary = el("summary", {});
   const name = () => fill(summary, `Options: ${how.text()}`);
@@ -69,12 +72,13 @@ export async function startPage({ view, signal, caller }) {
   const start = async (event) => {
     event.preventDefault();
     submit.disabled = true;
+    showFault(null, status, controls());
     fill(status, note("Starting ...", "loading"));
     try {
       const request = { kind, ...(await parts[kind].read()), ...how.read() };
       location.hash = `#/runs/${(await post("/v1/runs", request)).run}`;
     } catch (error) {
-      fill(status, fault(error));
+      showFault(error, status, controls());
     } finally {
       submit.disabled = false;
     }
@@ -99,6 +103,7 @@ function writeFields() {
     first: [field("Task", task, "What the code should do. Examples with their results decide whether it is right."),
       el("div", { class: "row" }, field("What to make", project), field("Language", language))],
     more: [field("Tests", asserts, "Plain asserts, one per line."), field("Name to define", name)],
+    controls: { task, asserts, entry_point: name, language, project },
     read: () => ({ task: task.value, asserts: asserts.value, ask: true, ...optional("entry_point", name), ...optional("language", language), ...optional("project", project) }),
   };
 }
@@ -112,8 +117,12 @@ function healFields(projects) {
   const globs = (control) => control.value.split(",").map((one) => one.trim()).filter(Boolean);
   const optional = (name, control) => (control.value.trim() ? { [name]: control.value.trim() } : {});
   const upload = async () => {
-    if (!archive.files.length) throw new Error("Choose an archive first.");
-    return { archive: (await send("/v1/archives", archive.files[0])).archive };
+    if (!archive.files.length) throw Object.assign(new Error("Choose an archive first."), { field: "archive" });
+    try {
+      return { archive: (await send("/v1/archives", archive.files[0])).archive };
+    } catch (error) {
+      throw Object.assign(error, { field: "archive" });
+    }
   };
   const project = projectChooser(projects, {
     archive: { name: "Upload an archive ...", fields: field("Archive", archive, "A .zip, .tar or .tar.gz of the project's folder."), read: upload },
@@ -122,10 +131,45 @@ function healFields(projects) {
   });
   return {
     first: [project.fields, field("What is wrong?", bugReport, "Optional. The failing tests say most; add what you know.")],
+    controls: { ...project.controls, archive, git, ref, only, protect, since, test, bug_report: bugReport },
     more: [field("Test command", test, "Default: detected from the project's files."),
       field("Files that may change", only, "Globs, separated by commas. Default: everything except tests."),
       field("Files that must not change", protect, "Globs, separated by commas."),
       field("Broken since", since, "The oldest commit that may have broken it.")],
     read: async () => ({ ...(await project.read()), ...optional("test", test), ...optional("since", since), bug_report: bugReport.value, only: globs(only), protect: globs(protect) }),
   };
+}
+
+// The choice of a project among those that the server has found below its folders, or of any other folder there.
+// Returns a control and a function that reads the request's fields. `others` are further sources: key -> its name, its fields and how they are read.
+// `chosen` is the folder that is chosen at first.
+export function projectChooser(projects, others = {}, chosen = "") {
+  const names = projects.folders.length ? projects.folders : projects.roots;
+  const path = el("input", { type: "text", spellcheck: "false", autocomplete: "off", list: "projects", placeholder: projects.roots[0] });
+  const sources = {
+    ...(projects.roots.length && { other: { name: "Another folder ...", read: () => ({ path: path.value.trim() }), fields: [
+      el("datalist", { id: "projects" }, [...new Set([...projects.roots, ...projects.folders])].map((name) => el("option", { value: name }))),
+      field("Project folder", path, `Its whole path, below ${projects.roots.join(" or ")}.`)] } }),
+    ...others,
+  };
+  const options = [...names.map((name) => [name, shortName(name, projects.roots)]), ...Object.entries(sources).map(([key, source]) => [key, source.name])];
+  const isOther = Boolean(chosen) && !names.includes(chosen) && "other" in sources;
+  if (isOther) path.value = chosen;
+  const picker = choice(options, isOther ? "other" : names.includes(chosen) ? chosen : options[0]?.[0] ?? "");
+  const slot = el("div", {});
+  const turn = () => fill(slot, sources[picker.value]?.fields ?? el("p", { class: "hint path" }, picker.value));
+  picker.addEventListener("change", turn);
+  turn();
+  return {
+    fields: [field("Project", picker), slot],
+    controls: { path },
+    read: () => (sources[picker.value]?.read ?? (() => ({ path: picker.value })))(),
+  };
+}
+
+// A folder by its path below the root that it is in, or by its name if it is the root.
+function shortName(path, roots) {
+  const root = roots.find((one) => path.startsWith(`${one.replace(/\/$/, "")}/`));
+  const short = root ? path.slice(root.replace(/\/$/, "").length + 1) : projectName(path);
+  return roots.length > 1 ? `${short} (${path})` : short;
 }

@@ -1,23 +1,41 @@
-// The events as they arrive; and the run's state after each decision, from which it can be forked.
+// The events as they arrive, each with the phase that it belongs to; and the run's state after each decision, from which it can be forked.
 
 import { get, post } from "./api.js";
 import { button, choice, code, count, dollars, el, elapsed, fault, field, fill, note, reloadable, seconds } from "./dom.js";
-import { factView, startOf } from "./panel.js";
+import { phasesOf } from "./live.js";
+import { checksName, factView, startOf } from "./panel.js";
 import { choices } from "./start.js";
 
 // The newest events that are shown at first, so that a long run is drawn quickly. By judgement, not measured.
 const MAX_LINES = 400;
+// A kind of event -> whether it is good or bad news.
+const TONES = {
+  "candidate.checked": ({ passed, failed }) => (failed ? "bad" : passed ? "good" : ""),
+  "run.finished": ({ outcome }) => (["healed", "nothing_to_heal"].includes(outcome) ? "good" : "bad"),
+  "move.failed": () => "bad",
+  "candidate.regressed": () => "bad",
+};
 
 export async function timelinePanel(body, state) {
   const list = el("ol", { class: "timeline", "aria-label": "Events, oldest first" });
   const more = el("p", { class: "row" });
   const empty = el("div", {});
   let most = MAX_LINES;
-  const line = (event) => el("li", { class: event.kind.replace(".", "-") },
-    el("time", {}, elapsed(event.time_s - (startOf(state.events) ?? event.time_s))), el("span", { class: "text" }, event.text));
+  const { phaseOf, nameOf } = phasesOf(state.shown);
+  let phase = ""; // of the last line
+  const line = (event) => {
+    const next = phaseOf(event) ?? phase;
+    const name = next === phase ? "" : nameOf(next);
+    phase = next;
+    const tone = TONES[event.kind]?.(event.data) ?? "";
+    return el("li", { class: `${event.kind.replace(".", "-")}${name ? " begins" : ""}` },
+      el("time", {}, elapsed(event.time_s - (startOf(state.events) ?? event.time_s))), el("strong", {}, name),
+      el("span", { class: `text ${tone}` }, event.text));
+  };
   const withText = () => state.events.filter((event) => event.text);
   const draw = () => {
     const every = withText();
+    phase = "";
     fill(list, every.slice(-most).map(line));
     fill(more, every.length > most ? button(`Show ${every.length - most} earlier events`, () => { most = Infinity; draw(); }) : null);
   };
@@ -26,7 +44,7 @@ export async function timelinePanel(body, state) {
     list.append(line(event));
     fill(empty);
   };
-  state.begins = () => fill(list);
+  state.begins = () => { phase = ""; fill(list); };
   fill(body, more, empty, list);
   draw();
   return async () => {
@@ -53,12 +71,12 @@ export async function stepsPanel(body, state) {
     const newest = decided - (ended ? 1 : 0);
     if (decided === 0) { fill(slot, note(state.events.length ? "The run has not completed a step yet." : "Loading ...", "loading")); return; }
     if (newest === last) return;
-    const chosen = steps.value || state.item || "0";
+    const chosen = steps.value || state.item || String(newest);
     // An earlier step no longer changes, and a hint that somebody is writing is never lost.
     const stays = last >= 0 && (Number(chosen) < last || isWritten());
     last = newest;
-    fill(steps, Array.from({ length: newest + 1 }, (_, n) => el("option", { value: String(n) }, n === 0 ? "0: before the first decision" : `after decision ${n}`)));
-    steps.value = Number(chosen) <= newest ? chosen : "0";
+    fill(steps, Array.from({ length: newest + 1 }, (_, n) => el("option", { value: String(n) }, n === 0 ? "0: before the first decision" : `${n}: after decision ${n}${n === newest ? " (newest)" : ""}`)));
+    steps.value = String(Math.min(Number(chosen) || 0, newest));
     if (!stays) await load();
   };
 }
@@ -67,8 +85,8 @@ async function stepView(state, at) {
   const [step, recipes, models] = await Promise.all([get(`/v1/runs/${state.run}/steps/${at}`, state.signal), get("/v1/recipes", state.signal), get("/v1/models", state.signal)]);
   const total = step.passed + step.failed;
   return [
-    el("p", {}, step.best ? `Best candidate at this step: ${step.label || step.best.slice(0, 8)}, ${step.passed} of ${total} checks pass.` : "There was no candidate at this step."),
-    el("p", {}, `Spent up to this step: ${count(step.spend.attempts)} attempts, ${count(step.spend.tokens)} tokens, ${dollars(step.spend.money)}, ${seconds(step.spend.seconds)}.`),
+    el("p", {}, step.best ? `Best candidate at this step: ${step.label || step.best.slice(0, 8)}, ${step.passed} of ${total} ${checksName(state.shown)} pass.` : "There was no candidate yet: this is how the run began."),
+    el("p", {}, `Spent up to this step: ${count(step.spend.attempts)} candidates by the model, ${count(step.spend.tokens)} tokens, ${dollars(step.spend.money)}, ${seconds(step.spend.seconds)}.`),
     step.next_text ? el("p", {}, `Decision after this step: ${step.next_text.replace(/^next: /, "")}`) : null,
     Object.entries(step.files).map(([path, text]) => [el("h3", {}, path), code(text, path)]),
     step.facts.map((fact) => factView(fact)),
