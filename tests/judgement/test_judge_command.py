@@ -69,7 +69,7 @@ def test_a_hook_makes_the_agent_go_on_at_most_three_times(write: Write, tmp_path
     answers = [json.loads(run_judge(root, "--hook", stdin=call).stdout) for _ in range(4)]
     assert [answer.get("decision") for answer in answers] == ["block", "block", "block", None]
     assert "Correct the code, not the tests" in answers[0]["reason"]
-    assert "still rejects the change after 3 attempts" in answers[3]["systemMessage"]
+    assert "still rejects the change, after 3 rejections" in answers[3]["systemMessage"]
     write({"test_cart.py": TESTS, "cart.py": RIGHT})
     accepted = run_judge(root, "--hook", stdin=call)
     assert (accepted.exit_code, json.loads(accepted.stdout)) == (0, {})

@@ -128,7 +128,7 @@ async def test_a_proposer_that_cheats_until_the_end_is_rejected_with_the_judgeme
     result, events = await run_proposer(f"{CHEAT}date >> notes.txt\n", project, settings, turns=2)
 
     assert (result.outcome, result.diff, result.candidate) == ("not_healed", "", None)
-    assert "rejected after 2 turn(s)" in render_reason(result.reason)
+    assert "rejected after 2 turns" in render_reason(result.reason)
     assert "the test was changed, not the code" in result.reason.detail
     assert result.judgement is not None
     assert result.judgement.outcome == "rejected"

@@ -78,7 +78,9 @@ async def test_code_that_passes_is_not_sent_back_as_failing(tmp_path: Path) -> N
         "coder",
     ]  # The coder has weighed the objection and kept the code.
     assert result.outcome == "healed"
-    objection = "A critic (a model) objects to this code, which decides nothing: It does not add strings."
+    objection = (
+        "A model in the role of critic objects to this code, but only tests decide: It does not add strings."
+    )
     assert objection in last_lines(result, tmp_path)
 
 

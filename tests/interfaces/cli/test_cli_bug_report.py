@@ -67,8 +67,8 @@ def test_a_missing_issue_file_is_an_error(suture: Suture, broken_project: Path) 
 @pytest.mark.parametrize(
     ("label", "description"),
     [
-        ("sample 1, greedy", "try 1"),
-        ("sample 2, T=0.8", "try 2, varied"),
+        ("sample 1, greedy", "candidate 1"),
+        ("sample 2, T=0.8", "candidate 2, varied"),
         ("repair 1, minimal, greedy", "repair 1, the smallest change"),
         ("repair 2, restructure, T=0.8", "repair 2, another structure, varied"),
         ("line 4: greedy becomes minimal", "line 4: greedy becomes minimal"),

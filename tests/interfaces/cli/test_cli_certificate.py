@@ -30,7 +30,7 @@ def test_a_healed_run_can_be_verified_and_undone(
 
     verification = suture("verify", "last")
     assert verification.returncode == 0, verification.stdout + verification.stderr
-    assert verification.stdout.splitlines()[-1] == f"accepted: {BARE_PYTEST}"
+    assert verification.stdout.splitlines()[-1] == f"confirmed by {BARE_PYTEST}"
     assert "verified  mutation: " in verification.stdout
     assert "claimed   model: scripted:" in verification.stdout
 

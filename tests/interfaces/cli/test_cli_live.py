@@ -58,7 +58,7 @@ def draw(view: LiveView, width: int, height: int = 24) -> list[str]:
 def test_the_view_shows_phase_scores_spend_and_lessons() -> None:
     text = "\n".join(draw(make_view(), 100))
     assert "checking · round 2" in text
-    assert "1/3  aaaaaaaa  try 1" in text
+    assert "1/3  aaaaaaaa  candidate 1" in text
     assert "3/3  bbbbbbbb  sample\\x1b[2J 2 (best)" in text
     assert "0 of 12 attempts, 0 of 60,000 tokens" in text
     assert "lesson: an empty list is a case too" in text
@@ -197,4 +197,4 @@ def test_without_a_terminal_progress_is_plain_lines(sandbox: None, suture: Sutur
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stderr
     assert "round 1" not in done.stderr
-    assert "try 1, " in done.stderr
+    assert "candidate 1, " in done.stderr

@@ -174,7 +174,7 @@ def test_results_of_new_code_are_confirmed_on_the_terminal(
     terminal.wait_for("total([1, 2, 3, 4, 5, 6]) == 21")
     terminal.wait_for("[Y/n/edit] ")
     terminal.type("\n")
-    terminal.wait_for("Which result is right for total([-2, 7, 4])? 1: 9, 2: 13, Enter: leave this call out ")
+    terminal.wait_for("Which result is right for total([-2, 7, 4])? 1: 9; 2: 13; Enter: leave this call out ")
     terminal.type("2\n")
     terminal.wait_for("Which result is right for ")
     terminal.type("\n")

@@ -46,7 +46,7 @@ def test_a_run_writes_all_files_into_a_folder_and_undo_removes_them(
     }
     assert "==> shop/cart.py <==\ndef total" in result.stdout
     assert "==> shop/cli.py <==\nfrom shop" in result.stdout
-    assert "No check imports shop/cli.py, so it is not known whether they work." in result.stderr
+    assert "No check imports shop/cli.py, so nothing shows that they work." in result.stderr
     assert suture("verify", "last").returncode == 0
 
     replay = json.loads(suture("replay", "--json").stdout)
@@ -80,7 +80,10 @@ def test_a_run_writes_nothing_into_a_folder_with_an_existing_file(
     module_folder.mkdir()
     (module_folder / "cli.py").write_text("mine too\n")
     second_run = suture("run", TASK, "--into", "out", "--model", model)
-    assert (second_run.returncode, "try 1" in second_run.stderr) == (2, False)  # refused before any attempt
+    assert (second_run.returncode, "candidate 1" in second_run.stderr) == (
+        2,
+        False,
+    )  # refused before any attempt
     assert suture("run", TASK, "--into", "out/extra.py", "--model", model).returncode == 2
     assert suture("run", TASK, "--into", "out", "--apply", "--model", model).returncode == 2
 

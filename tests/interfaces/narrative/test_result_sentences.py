@@ -171,7 +171,8 @@ def test_repairs_that_behave_alike_are_counted_once_beside_all_repairs() -> None
     finished = kinds.SearchFinished(
         candidates_tried=60, seconds=1.0, plausible_count=5, repairs=(repair, repair)
     )
-    assert "2 changes make all tests pass, and 3 others that behave alike" in (render_payload(finished) or "")
+    text = render_payload(finished) or ""
+    assert "2 changes make all tests pass; 3 more edits do so, too, but behave like one of these" in text
 
 
 @pytest.mark.parametrize("unmeasured", [None, "no_tests"])
@@ -193,8 +194,8 @@ def test_nothing_is_said_about_coverage_where_no_line_was_to_run(unmeasured: Unm
 
 
 def test_a_candidate_that_is_judged_again_with_the_same_result_is_reported_once() -> None:
-    checked = kinds.CandidateChecked(candidate="c1", label="try 1", passed=5, failed=0, verdict="v")
-    failing = kinds.CandidateChecked(candidate="c1", label="try 1", passed=4, failed=1, verdict="w")
+    checked = kinds.CandidateChecked(candidate="c1", label="candidate 1", passed=5, failed=0, verdict="v")
+    failing = kinds.CandidateChecked(candidate="c1", label="candidate 1", passed=4, failed=1, verdict="w")
     written = kinds.RunStarted(kind="write", model="local:small")
     confirmed = kinds.ExamplesConfirmed(asserts=("assert f(1) == 2",))
 

@@ -84,8 +84,8 @@ def test_every_sentence_about_one_run_has_the_same_number_of_changes() -> None:
     event = Event(seq=1, time_s=0.0, kind=search.event_kind, data=encode_payload(search))
     (progress,) = ProgressNarrator().lines_for(event)
 
-    assert "9 changes that pass" in progress
-    assert "9 changes make all tests pass, and 7 others" in str(render_payload(search))
+    assert "9 changes make all tests pass; the likeliest is m.py" in progress
+    assert "9 changes make all tests pass; 7 more edits do so, too" in str(render_payload(search))
     assert "each of 9 changes" in undetermined_sentence(UNDETERMINED, "all 2 tests pass")
     assert "between 9 changes" in str(render_payload(UNDETERMINED))
 

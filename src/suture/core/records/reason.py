@@ -113,26 +113,30 @@ def render_reason(reason: Reason) -> str:
     return text
 
 
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 def _render_code(reason: Reason) -> str:
     count, limit, detail = reason.count, reason.limit, reason.detail
     texts: dict[ReasonCode, str] = {
-        "cheapest_first": "the cheapest repair first",
-        "greedy_first": "greedy first",
-        "fresh_samples": "fresh samples",
-        "second_opinions": "second opinions",
-        "uncertain_diagnosis": "the cause of the failure is uncertain: other samples",
-        "fresh_beside_repairs": "a fresh sample beside the repairs",
-        "critic_objects": "the critic sends it back",
-        "failing_checks": f"repair from facts ({count} failing)",
+        "cheapest_first": "the cheapest one first",
+        "greedy_first": "the likeliest reply first",
+        "fresh_samples": "written from scratch",
+        "second_opinions": "as a second opinion",
+        "uncertain_diagnosis": "because the cause of the failure is uncertain",
+        "fresh_beside_repairs": "in addition to the repairs",
+        "critic_objects": "because the critic objects",
+        "failing_checks": f"because {_count(count, 'check')} still fail{'s' if count == 1 else ''}",
         "agent_turn": f"turn {count} of {limit}",
-        "judged_program": f"at most {count} turn(s), each judged",
+        "judged_program": f"at most {_count(count, 'turn')}, each judged",
         "no_new_code": "the last rounds brought no new code",
-        "no_progress": f"no better candidate in {count} round(s)",
+        "no_progress": f"no better candidate in {_count(count, 'round')}",
         "repairs_exhausted": "the repairs of this candidate did not suffice",
         "baseline_passes": "every test passes on the code as it is",
         "checks_pass": "every trusted check passes",
-        "change_accepted": f"the proposer's change is accepted after {count} turn(s)",
-        "change_rejected": f"the proposer's change is rejected after {count} turn(s): {detail}",
+        "change_accepted": f"the proposer's change is accepted after {_count(count, 'turn')}",
+        "change_rejected": f"the proposer's change is rejected after {_count(count, 'turn')}: {detail}",
         "not_comparable": f"the proposer's change cannot be compared with your code: {detail}",
         "undetermined": (
             f"your tests do not decide: {count} changes pass all of them and may behave differently (loop.strict)"
@@ -153,8 +157,8 @@ def _render_code(reason: Reason) -> str:
         )
         + ", and there is no model to ask (model.name = none)",
         "no_search": "this code cannot be searched for a repair, and there is no model to ask (model.name = none)",
-        "max_rounds": f"the recipe {detail} ends a run after {count} round(s)",
-        "turns_used": f"the {detail} has used its {count} turn(s)",
+        "max_rounds": f"the recipe {detail} ends a run after {_count(count, 'round')}",
+        "turns_used": f"the {detail} has used its {_count(count, 'turn')}",
         "agent_failed": detail,
         "attempts_used": (
             f"{limit} of {limit} attempts are used (budget.attempts)"

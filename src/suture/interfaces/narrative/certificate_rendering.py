@@ -56,7 +56,7 @@ def certificate_summary_lines(
 
 def _test_strength(
     certificate: kinds.CertificateWritten,
-    subject: str = "The checks",
+    subject: str = "The tests",
     kind: str = "changed line",
     *,
     detailed: bool,
@@ -82,16 +82,17 @@ def _test_strength(
     if certificate.coverage_unmeasured:
         text = f"Coverage was not measured: {render_unmeasured(certificate.coverage_unmeasured)}"
         if mutants:
-            text = f"{subject} {caught} in it. {text}"
+            text = f"{subject} {caught} in the {'code' if kind == 'line' else 'changed lines'}. {text}"
     else:
         is_complete = certificate.covered == certificate.statements
         share = f"{certificate.covered} of {certificate.statements} {kind}s"
         text = f"{subject} run {f'every {kind}' if is_complete else share}"
         text += f" and {caught} there" if mutants else ""
     if detailed and certificate.mutation_unmeasured:
-        text += f"; mutation testing was skipped: {render_unmeasured(certificate.mutation_unmeasured)}"
+        what = "not every deliberate mistake was" if mutants else "no deliberate mistakes were"
+        text += f"; {what} tried: {render_unmeasured(certificate.mutation_unmeasured)}"
     if detailed and certificate.edits_found and not certificate.is_minimal:
-        text += "; a smaller change may be enough"
+        text += "; a smaller change may do as well"
     return text
 
 

@@ -13,8 +13,8 @@ from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS as JUDGEMEN
 from suture.interfaces.narrative.plain_text import (
     escape_line_breaks,
     format_count,
+    name_candidate,
     render_command,
-    render_label,
 )
 from suture.interfaces.narrative.search_text import render_search_finished
 from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
@@ -133,7 +133,8 @@ def _task_prepared(prepared: kinds.TaskPrepared) -> str:
         checks.append("1 example or assert" if prepared.checks == 1 else several)
     if command := render_command(prepared.test_command):
         checks.append(f"{command} ({prepared.test_origin})" if prepared.test_origin else command)
-    text = "checks: " + (" and ".join(checks) or "none, so nothing can be verified")
+    subject = "checks" if prepared.checks or not command else "tests"
+    text = f"{subject}: {' and '.join(checks) or 'none, so nothing can be verified'}"
     if prepared.python:
         text += f"; Python is {prepared.python}, {prepared.python_origin}"
     if prepared.toolchain:
@@ -214,7 +215,7 @@ def _model_called(called: kinds.ModelCalled) -> str:
         return f"model: reply taken from {record}, {tokens}"
     model = {"coder": "model", "escalate": "stronger model"}.get(called.role, f"model of the {called.role}")
     money = f", ${called.money:.4f}" if called.money else ""
-    retries = f", after {called.retries} failed tries" if called.retries else ""
+    retries = f", after {format_count(called.retries, 'failed call')}" if called.retries else ""
     cut = {
         "length": ", cut short",
         "thinking": ", all of it thinking",
@@ -228,10 +229,10 @@ def _render_candidate_event(payload: Payload) -> str | None:
     match payload:
         case kinds.CandidateProposed(candidate=candidate, label=label, files=files, surplus_files=surplus):
             ignored = f"; not taken from the reply: {', '.join(surplus)}" if surplus else ""
-            return f"candidate {candidate[:8]}: {render_label(label)}, writes {', '.join(files)}{ignored}"
+            return f"{name_candidate(candidate, label)} writes {', '.join(files)}{ignored}"
         case kinds.CandidateChecked(passed=passed, failed=failed):
             is_unchanged = payload.candidate == UNCHANGED_CODE
-            name = "your code" if is_unchanged else f"{payload.candidate[:8]} ({render_label(payload.label)})"
+            name = "your code" if is_unchanged else name_candidate(payload.candidate, payload.label)
             if not passed + failed:
                 return f"not checked {name}: there is no test or example to check it against"
             unreached = f", {payload.unreached} not reached" if payload.unreached else ""
@@ -253,10 +254,10 @@ def _render_candidate_event(payload: Payload) -> str | None:
             return text
         case kinds.CandidateOptimised(nodes=nodes):
             before, after = nodes
-            names = f"{payload.original[:8]} as {payload.candidate[:8]}"
+            names = f"candidate {payload.original[:8]} more simply, as {payload.candidate[:8]}"
             rejection = "discarded, because it is no simpler or does not pass"
             decision = "kept" if payload.accepted else rejection
-            return f"rewritten {names}, {before} to {after} nodes: {decision}"
+            return f"the optimiser rewrote {names} ({before} to {after} syntax nodes): {decision}"
         case kinds.PackagesInstalled(packages=packages):
             return f"packages for the code, installed and locked by hash: {', '.join(packages)}"
     return None
@@ -283,7 +284,7 @@ def _render_search_event(payload: Payload) -> str | None:
     match payload:
         case kinds.SearchStarted(candidates=count, files=files, seconds=seconds):
             file_count = format_count(len(files), "file")
-            return f"searching: at most {count:,} edits of {file_count}, for {seconds:.0f} s"
+            return f"searching: at most {count:,} edits of {file_count}, in at most {seconds:.0f} s"
         case kinds.SearchFinished():
             return render_search_finished(payload)
         case kinds.RepairChosen():

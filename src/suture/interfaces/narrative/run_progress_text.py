@@ -140,7 +140,7 @@ class ProgressNarrator:
     ) -> Iterator[str]:
         """Yield the beginning or the end of a search; `is_copied` if a fork has taken it over from another run."""
         if isinstance(search, kinds.SearchStarted):
-            limits = f"at most {format_count(search.candidates, 'edit')}, for {search.seconds:.0f} s"
+            limits = f"at most {format_count(search.candidates, 'edit')} and {search.seconds:.0f} s"
             if not is_copied:
                 order = " first" if self._uses_model else ""
                 yield f"Trying small edits{order}, without a model: {limits}."
@@ -286,7 +286,9 @@ def _search_lines(search: kinds.SearchFinished, *, suggests_no_model: bool) -> I
     edits = f"{search.candidates_tried:,} edits in {search.seconds:.1f} s"
     if search.repairs:
         likeliest = search.repairs[0]
-        several = f"{len(search.repairs)} changes that pass, likeliest first: " if search.repairs[1:] else ""
+        several = ""
+        if search.repairs[1:]:
+            several = f"{len(search.repairs)} changes make all tests pass; the likeliest is "
         yield f"Found among {edits}: {several}{likeliest.file}, {likeliest.label}"
     else:
         ending = f"; {ending}" if (ending := render_search_ending(search)) else ""

@@ -55,15 +55,15 @@ def describe_best_edit(progress: SearchProgress) -> str:
 
 def render_search_finished(search: kinds.SearchFinished) -> str:
     """Return how a search ended in one line with all details."""
-    success = "none makes all tests pass"
-    if search.repairs:
-        verb = "makes" if len(search.repairs) == 1 else "make"
-        success = f"{format_count(len(search.repairs), 'change')} {verb} all tests pass"
-        if (alike := search.plausible_count - len(search.repairs)) > 0:
-            success += f", and {format_count(alike, 'other')} that behave alike or were not compared"
-    text = f"tried {count_tried_edits(search)} in {search.seconds:.1f} s, {success}"
+    text = f"tried {count_tried_edits(search)} in {search.seconds:.1f} s"
     if ending := render_search_ending(search):
         text += f" ({ending})"
+    found = len(search.repairs)
+    text += f": {format_count(found, 'change') if found else 'none'} {'make' if found > 1 else 'makes'} all tests pass"
+    if found and (more := search.plausible_count - found) > 0:
+        verbs = ("does", "behaves", "was") if more == 1 else ("do", "behave", "were")
+        text += f"; {format_count(more, 'more edit')} {verbs[0]} so, too, but {verbs[1]} like "
+        text += f"{'it' if found == 1 else 'one of these'} or {verbs[2]} not compared"
     text += trial_caveats(search.agreement)
     if difference := search.distinguishing_input:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())
@@ -86,14 +86,15 @@ def trial_caveats(trials: kinds.TrialAgreement) -> str:
     """Return where the search's trial runs cannot see what the user's own run shows."""
     text = "".join(f"; {note}" for note in trials.notes if note)
     if trials.untraced:
-        text = f"; {trials.untraced} test(s) were not traced, because the time was up" + text
+        text = f"; {format_count(trials.untraced, 'test')} not traced, because the time was up" + text
     if trials.disagreements:
         tests = [
             f"{test.test} ({test.run} in your run, {test.trial} in a trial)"
             for test in trials.disagreeing_tests[:MAX_LISTED_DISAGREEMENTS]
         ]
+        tests_text = format_count(trials.disagreements, "test")
         text += (
-            f"; {trials.disagreements} test(s) end differently in a trial run and are left to the verdict: "
+            f"; {tests_text} ended differently in your run and in a trial run, so only the verdict counts: "
         )
         text += ", ".join(tests) + (", ..." if trials.disagreements > len(tests) else "")
     return text

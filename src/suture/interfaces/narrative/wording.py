@@ -34,9 +34,9 @@ OUTCOME_TEXTS: dict[Outcome, str] = {
 }
 EVIDENCE_TEXTS: dict[Evidence, str] = {
     "split": "a process that never loads the code under test",
-    "nonce": "the test runner's signed report, which only code written to deceive can fake",
-    "report": "the test runner's report and exit status, which code that prints such a report can fake",
-    "exit_status": "the exit status alone, so code that ends the command with 0 passes too",
+    "nonce": "the test runner's signed report. Only code written to cheat could fake it",
+    "report": "the test runner's report and exit status. Code that prints such a report could fake it",
+    "exit_status": "the exit status alone. Code that ends the command with 0 passes, whatever the tests say",
 }
 """What decided, and what it is worth, by the kind of evidence."""
 FORGEABLE_EVIDENCE: frozenset[Evidence] = frozenset(("nonce", "report"))
@@ -44,9 +44,9 @@ FORGEABLE_EVIDENCE: frozenset[Evidence] = frozenset(("nonce", "report"))
 MOVE_TEXTS: dict[MoveKind, str] = {
     "investigate": "experiments with the flaky tests",
     "mutate": "small edits without a model",
-    "sample": "fresh code",
+    "sample": "a fresh candidate",
     "repair": "repair",
-    "agent": "an agent",
+    "agent": "a conversation with the model",
     "gate": "your program",
     "ask": "asking you about results",
     "stop": "stop",
@@ -75,28 +75,28 @@ REVIEW_QUESTION_TEXTS: dict[ReviewStage, str] = {
 """The question that a run asks a person at each stage."""
 VERDICT_NOTE_TEXTS: dict[VerdictNoteCode, str] = {
     "protected_file": "{subjects} is protected: the candidate's version was left out",
-    "live_objects": "ran in the candidate's own process, because they need live objects: {subjects}",
+    "live_objects": "these checks ran in the candidate's own process, because they need its objects: {subjects}",
     "shared_process": "",
     "unwatched_processes": "tests ran in processes where nothing sees what the candidate changes in pytest",
     "cut_off": "the time limit was reached before every test had run",
     "exit_status_only": "",
     "signed_report": "",
     "unsigned_report": "",
-    "unwatched_runner": "this {subjects} cannot tell whether the code changed the functions that "
-    "tests rely on",
-    "smoke_checks_only": "smoke checks observe a project from outside and do not show that it does "
-    "all that was asked",
-    "passed_once": "passed one whole run, and there was no time for a second one on the same files",
-    "answers_by_order": "the answers depend on the order of the calls: in another order they are different",
-    "assert_not_reached": "passed without reaching the assertion at which they failed before: {subjects}",
-    "not_repeated": "passed in one run and not in the next, on the same files: {subjects}",
-    "flaky_tests": "failed and passed on the same files, and did not decide: {subjects}",
-    "diagnostics": "{subjects}: its diagnostics are checks, told apart by file, rule, message and function",
-    "guard_tests_failing": "failed before the change and do not decide, because the command runs no tests: "
-    "{subjects}",
-    "no_guard_tests": "no tests ran, so that only the tools decide",
-    "scan_refused": "the safety scan: it is not run",
-    "scan_asks": "the safety scan: a person has to allow it",
+    "unwatched_runner": "with this {subjects}, Suture cannot see whether the code changes functions that "
+    "the tests rely on",
+    "smoke_checks_only": "only smoke checks ran: they start the project, and do not show that it does all that "
+    "was asked",
+    "passed_once": "it passed one whole run; there was no time to repeat the run on the same files",
+    "answers_by_order": "the results depend on the order of the calls: in another order they differ",
+    "assert_not_reached": "these tests passed without reaching the assertion at which they failed before: {subjects}",
+    "not_repeated": "these passed in one run and not in the next, on the same files: {subjects}",
+    "flaky_tests": "these failed and passed on the same files, so they did not decide: {subjects}",
+    "diagnostics": "each finding of {subjects} is a check, identified by file, rule, message and function",
+    "guard_tests_failing": "these tests failed before the change and do not decide, because the command only runs "
+    "tools: {subjects}",
+    "no_guard_tests": "no tests ran, so only the tools decide",
+    "scan_refused": "the safety scan does not let it run",
+    "scan_asks": "the safety scan lets it run only if a person allows it",
 }
 """Code of a note -> its message; empty for notes that say no more than the verdict's kind of evidence."""
 CAPABILITY_TEXTS: dict[CapabilityCode, str] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
@@ -127,7 +127,8 @@ async def replay_certificate(
         yield confirm("files", f"it changes no test and no protected file{newly_used}")
         complete_before, before = await _replay_before(certificate, suite)
         if before is not None:
-            detail = f"{len(before.failed)} checks fail and {len(before.passed)} pass, as certified"
+            verb = "fails" if len(before.failed) == 1 else "fail"
+            detail = f"{_count_checks(certificate, before.failed)} {verb} and {len(before.passed)} pass, as certified"
             yield confirm("before", detail)
         complete_after, verdict = await check_with_flaky_tests(candidate, suite)
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
@@ -209,15 +210,24 @@ def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) 
     deciding = [outcome for outcome in verdict.outcomes if outcome.trust >= threshold]
     others = [outcome for outcome in verdict.outcomes if outcome.trust < threshold]
     failing = sum(not outcome.passed for outcome in others)
-    aside = f"; {len(others)} do not decide, and {failing} of them do not pass" if others else ""
-    fixed = len({outcome.check_id for outcome in deciding} & {*certificate.fixed})
-    counts = f"{sum(outcome.passed for outcome in deciding)} checks pass, {fixed} of them newly"
+    aside = f"; {len(others)} more do not decide, and {failing} of these do not pass" if others else ""
+    passing = [outcome.check_id for outcome in deciding if outcome.passed]
+    text = f"{_count_checks(certificate, passing)} {'passes' if len(passing) == 1 else 'pass'}"
+    if certificate.before:
+        fixed = len({outcome.check_id for outcome in deciding} & {*certificate.fixed})
+        text += f", {fixed} of them only with the change; none fails that passed before"
     flaky = (
         f"; flaky, and not certified: {list_flaky_tests(certificate.flaky_tests)}"
         if certificate.flaky_tests
         else ""
     )
-    return f"{counts}, and none newly fails{aside}{flaky}"
+    return f"{text}{aside}{flaky}"
+
+
+def _count_checks(certificate: Certificate, checks: Collection[str]) -> str:
+    """Return how many checks there are; those of a repair are called tests, as in its run."""
+    noun = "test" if certificate.task.kind == "heal" else "check"
+    return f"{len(checks)} {noun}{'' if len(checks) == 1 else 's'}"
 
 
 def _require_after(
@@ -409,12 +419,12 @@ def _replay_confidence(
     )
     limited = limit_confidence_for_signs(confidence)
     if limited < confidence and any(_is_late(certificate, sign) for _, sign in signs):
-        reason = "memorised examples were found here, which there was no time to search for in the run"
+        reason = "this replay found memorised examples; the run had no time to search for them"
         return confirm("confidence", f"at most {limited:.2f} instead of {confidence:.2f}: {reason}")
     text = f"{confidence:.2f}, computed from all of the above"
     if not claims.rivals and not claims.calls:  # the search made the change
         text += (
-            "; the run shows a higher one if its search found no other repair that passes, because a replay "
-            "does not repeat the search"
+            ". The run itself may show more: it knows that its search found no other repair, and this replay "
+            "does not search again"
         )
     return confirm("confidence", text)

@@ -114,7 +114,7 @@ def _print_accepted(certificate: Certificate, threshold: float) -> None:
         print_text_line(f"imports   start at {', '.join(certificate.source_roots)}")
     command = " ".join(certificate.task.full_command)
     scope = ", for new code with the certified files alone" if command and is_new_code(certificate) else ""
-    print_text_line(f"accepted: {command or 'the checks above'}{scope}")
+    print_text_line(f"confirmed by {command or 'the checks above'}{scope}")
 
 
 def _print_confirmed(certificate: JudgementCertificate) -> None:

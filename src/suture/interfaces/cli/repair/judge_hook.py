@@ -128,7 +128,7 @@ def answer_hook(judgement: Judgement, reasons: str, call: HookCall, home: Path) 
         return _answer_tool_event(reasons, call.event, memory)
     blocks = _read_count(memory) if call.goes_on else 0
     if blocks >= MAX_BLOCKS:
-        note = f"Suture still rejects the change after {blocks} attempts. {reasons}"
+        note = f"Suture still rejects the change, after {blocks} rejections. {reasons}"
         return {"systemMessage": note}
     _remember(str(blocks + 1), memory)
     return {"decision": "block", "reason": reasons}

@@ -31,7 +31,7 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_text,
     stdin_is_terminal,
 )
-from suture.interfaces.narrative.plain_text import join_lines, render_label
+from suture.interfaces.narrative.plain_text import join_lines, name_candidate
 from suture.interfaces.narrative.review_text import (
     answer_instructions,
     example_lines,
@@ -45,14 +45,16 @@ if TYPE_CHECKING:
 
 MAX_COUNTEREXAMPLES = 5
 """Counterexamples that a question shows. Chosen by judgement; not measured."""
-ANSWER_HELP = "y: yes, n or Enter: no, e: edit, h HINT: no, try this, l: later, x: stop the run"
+ANSWER_HELP = "y: yes; n or Enter: no; e: edit; h HINT: no, try this; l: later; x: stop the run"
 ANSWER_HELP_BY_STAGE = {
-    "test": "y: yes, trust it, n or Enter: no, h HINT: no, write another, l: later, x: stop the run",
-    "safety": "y: yes, in this run, n or Enter: no, h HINT: no, try this, l: later, x: stop the run",
-    "examples": "y or Enter: yes, n: no, e: edit the results, l: later, x: stop the run",
+    "test": "y: yes, trust it; n or Enter: no; h HINT: no, write another; l: later; x: stop the run",
+    "safety": "y: yes, in this run; n or Enter: no; h HINT: no, try this; l: later; x: stop the run",
+    "examples": "y or Enter: yes; n: no; e: edit the results; l: later; x: stop the run",
 }
-CALL_HELP = "Type a call with its result; or n or Enter: I know none, e: editor, l: later, x: stop the run"
-DIFFERENCE_HELP = "n: neither, u: I do not know, go on without an answer, l: later"
+CALL_HELP = (
+    "Type a call with its result. Or n or Enter: I know none; e: open an editor; l: later; x: stop the run"
+)
+DIFFERENCE_HELP = "n: neither; u: I do not know, go on without an answer; l: later"
 ANSWER_BY_KEY: dict[str, Choice | Literal["unsure"]] = {
     "1": "first",
     "2": "second",
@@ -180,8 +182,8 @@ async def _settle_differing_results(
     picked: list[ProposedExample] = []
     for example in question.examples:
         if len(example.answers) > 1:
-            options = ", ".join(f"{number}: {answer}" for number, answer in enumerate(example.answers, 1))
-            print_prompt(f"Which result is right for {example.call}? {options}, Enter: leave this call out ")
+            options = "; ".join(f"{number}: {answer}" for number, answer in enumerate(example.answers, 1))
+            print_prompt(f"Which result is right for {example.call}? {options}; Enter: leave this call out ")
             typed = (await read() or "").strip()
             if typed in map(str, range(1, len(example.answers) + 1)):
                 picked.append(replace(example, answers=(example.answers[int(typed) - 1],)))
@@ -239,8 +241,8 @@ def _context_lines(question: Review) -> Iterator[str]:
     total = len(verdict.passed) + len(verdict.failed) if verdict else 0
     counts = "no test or example to check it against"
     if verdict and total:
-        counts = f"{len(verdict.passed)} of {total} checks pass"
-    yield f"candidate {question.candidate.hash[:8]} ({render_label(question.candidate.label)}): {counts}"
+        counts = f"{len(verdict.passed)} of {total} pass"
+    yield f"{name_candidate(question.candidate.hash, question.candidate.label)}: {counts}"
     for counterexample in question.facts[:MAX_COUNTEREXAMPLES]:
         yield from (f"  {line}" for line in counterexample_lines(counterexample))
     if verdict and verdict.failed and not question.facts:
@@ -298,9 +300,9 @@ async def ask_right_repair(
     print_note(f"Two repairs pass all tests. For {difference.call} they return:")
     for line in difference_lines(difference, changes):
         print_note(line)
-    options = ", ".join(f"{number}: {answer}" for number, answer in enumerate(difference.answer_pair, 1))
+    options = "; ".join(f"{number}: {answer}" for number, answer in enumerate(difference.answer_pair, 1))
     while True:
-        print_note(f"Which result is right for {difference.call}? {options}, {DIFFERENCE_HELP}")
+        print_note(f"Which result is right for {difference.call}? {options}; {DIFFERENCE_HELP}")
         typed = await read()
         if typed is None or typed.strip().lower() in ("l", "later"):
             return None

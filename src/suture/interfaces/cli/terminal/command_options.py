@@ -106,7 +106,10 @@ LogJson = Annotated[
         help="Write each event to this file, one JSON object per line; log.file.",
     ),
 ]
-Attempts = Annotated[int | None, Option("--attempts", metavar="N", help="Max candidates; budget.attempts.")]
+Attempts = Annotated[
+    int | None,
+    Option("--attempts", metavar="N", help="Max attempts: candidates by a model; budget.attempts."),
+]
 Tokens = Annotated[
     int | None, Option("--tokens", metavar="N", help="Max tokens, input and output; budget.tokens.")
 ]
