@@ -9,7 +9,8 @@ from typing import Any
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from suture.core.settings.schema import Settings, SettingsGroup
+from suture.core.settings.schema import Settings
+from suture.core.settings.service_settings import SettingsGroup
 
 MASK = "********"
 _PASSWORD_IN_ADDRESS = re.compile(r"(?<=://)[^/\s]*@")

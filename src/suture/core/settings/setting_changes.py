@@ -22,7 +22,8 @@ from suture.core.settings.rendering import (
     setting_fields,
     suggest_value,
 )
-from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings, SettingsGroup
+from suture.core.settings.schema import USER_ONLY_SETTINGS, Settings
+from suture.core.settings.service_settings import SettingsGroup
 from suture.core.settings.setting_sources import flag_layer, read_settings_text
 from suture.errors import UsageError
 
