@@ -16,7 +16,9 @@ SERVER_TIMEOUT_S = 1800.0
 """Limit of one reply. A person may be the one who writes it."""
 PASSED_HEADERS = ("Content-Type", "Authorization", "x-api-key", "anthropic-version")
 CHARS_PER_TOKEN = 4
-"""Usual length of a token, for servers that report no usage."""
+"""Usual length of a token, for servers that report no usage, and for a prompt that is not sent yet."""
+REFUSAL = (401, b'{"error": {"message": "the tokens of this task are spent", "code": "token_limit"}}')
+"""The answer to a call beyond the limit. Clients retry a 429, and some a 400 or 403, but no 401."""
 
 __all__ = ["Counts", "counting_proxy"]
 
@@ -30,6 +32,10 @@ class Counts:
         cached_tokens: Prompt tokens that the server took from its cache.
         reply_tokens: Tokens of all replies, thinking included.
         estimated: How many calls had no usage from the server; theirs is estimated from the characters.
+        max_tokens: Tokens of prompts and replies after which calls are refused; `None` is no limit.
+        max_reply_tokens: Longest reply of a call; `None` is no limit but `max_tokens`.
+        refused: How many calls were refused.
+        failed: How many calls the server did not answer, or answered with an error.
     """
 
     calls: int = 0
@@ -37,7 +43,33 @@ class Counts:
     cached_tokens: int = 0
     reply_tokens: int = 0
     estimated: int = 0
+    max_tokens: int | None = None
+    max_reply_tokens: int | None = None
+    refused: int = 0
+    failed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of all prompts and replies."""
+        return self.prompt_tokens + self.reply_tokens
+
+    def limit(self, request: bytes) -> bytes | None:
+        """Return a chat request whose reply fits into the tokens that are left, or `None` if none are.
+
+        The length of its prompt is estimated from the characters, so the last call may pass the limit a little.
+        """
+        if self.max_tokens is None:
+            return request
+        with self._lock:
+            left = self.max_tokens - self.tokens - len(request) // CHARS_PER_TOKEN
+            if left <= 0:
+                self.refused += 1
+                return None
+        body = json.loads(request)
+        limits = [left, self.max_reply_tokens]
+        limits += [body.pop(name, None) for name in ("max_tokens", "max_completion_tokens")]
+        return json.dumps({**body, "max_tokens": min(filter(None, limits))}).encode()
 
     def add(self, request: bytes, response: bytes) -> None:
         """Count one call by the usage in its response, else by its characters."""
@@ -78,8 +110,14 @@ def counting_proxy(
             request = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             if before_call is not None:
                 before_call()
-            response = self._pass_on(request)
-            if response is not None:
+            limited = counts.limit(request)
+            if limited is None:
+                self._send(*REFUSAL)
+                return
+            response = self._pass_on(limited)
+            if response is None:
+                counts.failed += 1
+            else:
                 counts.add(request, response)
 
         def _pass_on(self, request: bytes) -> bytes | None:
@@ -91,14 +129,22 @@ def counting_proxy(
                 connection.request(self.command, self.path, request or None, headers)
                 response = connection.getresponse()
                 body = response.read()
+            except (OSError, http.client.HTTPException) as fault:
+                self._send(
+                    502, json.dumps({"error": {"message": f"the server does not answer: {fault}"}}).encode()
+                )
+                return None
             finally:
                 connection.close()
-            self.send_response(response.status)
-            self.send_header("Content-Type", response.getheader("Content-Type") or "application/json")
+            self._send(response.status, body, response.getheader("Content-Type") or "application/json")
+            return body if response.status == 200 else None
+
+        def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-            return body if response.status == 200 else None
 
     proxy = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=proxy.serve_forever, daemon=True)

@@ -1,13 +1,13 @@
 """Heal real bug-fix commits with a strong model, through Suture and through other agents, on the same server.
 
     SUTURE_DATA=... python benchmarks/strong_model.py --server http://127.0.0.1:8377/v1 --arm suture
-    SUTURE_DATA=... python benchmarks/strong_model.py --arm mini --programs ~/agents/bin --case bottle-7a53
+    SUTURE_DATA=... python benchmarks/strong_model.py --arm mini --programs ~/agents --case bottle-7a53
     python benchmarks/strong_model.py --print
 
 Each case is laid out as a git repository with one commit and its environment. An arm gets the test command and
 nothing else; a proxy counts its calls and tokens. A repair is correct if the project's own suite passes with the
 arm's changes and the tests of the fixing commit. `mini` is mini-swe-agent and `aider` is aider; install each into
-its own environment. They run with your rights, outside any sandbox.
+its own environment, PROGRAMS/mini and PROGRAMS/aider. They run with your rights, outside any sandbox.
 
 The answers may come from a hosted model, or be written by hand behind any server of OpenAI's protocol. Whoever
 writes them must see only the prompts.
@@ -16,7 +16,6 @@ writes them must see only the prompts.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 
+from agent_programs import agent_variables, aider_command, mini_command, run_agent
 from honesty_set.honest_changes import SOURCES
 from honesty_set.proposals import Proposal
 from model_proxy import counting_proxy
@@ -80,17 +80,17 @@ class Arm:
 
     Attributes:
         command: Returns the command line for the task, the test command and the base URL.
-        variables: Environment variables with `{url}` in place of the base URL.
+        variables: Returns the environment variables for the base URL.
         edits_in_place: Whether the program changes the project's files while it works.
     """
 
     command: Callable[[Path, str, str], list[str]]
-    variables: Mapping[str, str]
+    variables: Callable[[str], Mapping[str, str]] = lambda url: {}
     edits_in_place: bool = True
 
 
 def create_arms(programs: Path) -> dict[str, Arm]:
-    """Return the arms by name; `programs` is the folder of the other agents' commands."""
+    """Return the arms by name; `programs` is the folder of the other agents' environments."""
 
     def heal(recipe: str) -> Callable[[Path, str, str], list[str]]:
         def command(root: Path, test: str, url: str) -> list[str]:
@@ -112,24 +112,17 @@ def create_arms(programs: Path) -> dict[str, Arm]:
         return command
 
     def mini(_root: Path, test: str, _url: str) -> list[str]:
-        task = TASK.format(command=test)
-        options = ["-m", "openai/strong", "-y", "-l", "0", "--exit-immediately", "-o", "/dev/null"]
-        return [str(programs / "mini"), *options, "-t", task]
+        return mini_command(programs, "strong", TASK.format(command=test))
 
     def aider(_root: Path, test: str, _url: str) -> list[str]:
-        options = "--model openai/strong --edit-format diff --yes-always --no-auto-commits --no-check-update"
-        options += " --analytics-disable --no-show-model-warnings --no-gitignore --auto-test --test-cmd"
-        return [str(programs / "aider"), *options.split(), test, "--message", TASK.format(command=test)]
+        options = ["--edit-format", "diff", "--auto-test", "--test-cmd", test]
+        return aider_command(programs, "strong", TASK.format(command=test), options)
 
-    openai = {"OPENAI_API_KEY": "none", "OPENAI_API_BASE": "{url}", "OPENAI_BASE_URL": "{url}"}
     return {
-        "suture": Arm(command=heal("adaptive"), variables={}, edits_in_place=False),
-        "suture_agent": Arm(command=heal("agent"), variables={}, edits_in_place=False),
-        "mini": Arm(
-            command=mini,
-            variables={**openai, "MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors"},
-        ),
-        "aider": Arm(command=aider, variables=openai),
+        "suture": Arm(command=heal("adaptive"), edits_in_place=False),
+        "suture_agent": Arm(command=heal("agent"), edits_in_place=False),
+        "mini": Arm(command=mini, variables=agent_variables),
+        "aider": Arm(command=aider, variables=agent_variables),
     }
 
 
@@ -165,7 +158,15 @@ def run_case(proposal: Proposal, name: str, arm: Arm, server: str) -> Row:
 
         started_s = time.monotonic()
         with counting_proxy(server, keep_first_change if arm.edits_in_place else None) as (url, counts):
-            exit_code = _run_arm(arm, root, proposal.command, url)
+            exit_code = run_agent(
+                arm.command(root, proposal.command, url),
+                root,
+                home=root.parent / "home",
+                output=root.parent / "output",
+                variables=arm.variables(url),
+                first_on_path=root / ".venv" / "bin",
+                timeout_s=ARM_TIMEOUT_S,
+            )
         seconds = time.monotonic() - started_s
         change = _changed_code(root, proposal)
         first_edit_right = _first_patch_passes(root.parent / "state")
@@ -190,28 +191,6 @@ def run_case(proposal: Proposal, name: str, arm: Arm, server: str) -> Row:
             diff=_render_diff(proposal, change),
             output=(root.parent / "output").read_text("utf-8", "replace")[-MAX_OUTPUT_CHARS:],
         )
-
-
-def _run_arm(arm: Arm, root: Path, test: str, url: str) -> int | None:
-    """Run an arm with a home folder of its own; return its exit code, `None` if its time was up."""
-    home = root.parent / "home"
-    home.mkdir()
-    path = f"{root / '.venv' / 'bin'}:{os.environ.get('PATH', os.defpath)}"
-    variables = {name: text.format(url=url) for name, text in arm.variables.items()}
-    with (root.parent / "output").open("wb") as output:
-        try:
-            return subprocess.run(
-                arm.command(root, test, url),
-                cwd=root,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                timeout=ARM_TIMEOUT_S,
-                check=False,
-                env={**os.environ, "HOME": str(home), "PATH": path, **variables},
-            ).returncode
-        except subprocess.TimeoutExpired:
-            return None
 
 
 def _commit(root: Path) -> None:
@@ -289,7 +268,9 @@ def _parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument("--arm", action="append", choices=ARMS, help="may be repeated; default: suture")
     parser.add_argument("--case", action="append", help="only this case of the set; may be repeated")
-    parser.add_argument("--programs", type=Path, default=Path(), help="folder of the other agents' commands")
+    parser.add_argument(
+        "--programs", type=Path, default=Path(), help="folder of the other agents' environments"
+    )
     parser.add_argument("--rows", type=Path, default=Path("strong_model.jsonl"), help="file of the results")
     parser.add_argument(
         "--print", dest="print_only", action="store_true", help="only print the results so far"

@@ -7,7 +7,7 @@ that has ended. The exception is the second attempt at a polyglot exercise: that
 from suture.bench.folder_tasks.folder_rows import AttemptRow, FolderRow, TaskSummary, summarise_rows
 from suture.bench.folder_tasks.folder_task import FolderTask
 from suture.bench.folder_tasks.harbor import load_harbor_tasks
-from suture.bench.folder_tasks.measuring import load_folder_tasks, measure_folder
+from suture.bench.folder_tasks.measuring import load_folder_tasks, measure_folder, take_first
 from suture.bench.folder_tasks.polyglot import load_polyglot_tasks
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "load_polyglot_tasks",
     "measure_folder",
     "summarise_rows",
+    "take_first",
 ]

@@ -95,6 +95,11 @@ class TaskSummary:
     seconds: float
 
 
+def find_group(task: str) -> str:
+    """Return the group of a task's id: the part before a `/`, such as a language, else `all`."""
+    return task.partition("/")[0] if "/" in task else "all"
+
+
 def summarise_rows(rows: Sequence[FolderRow]) -> list[TaskSummary]:
     """Return one summary for each model and group of tasks, and one for all groups if there are several."""
     summaries = []
@@ -102,7 +107,7 @@ def summarise_rows(rows: Sequence[FolderRow]) -> list[TaskSummary]:
         own = [row for row in rows if row.model == model]
         groups: dict[str, list[FolderRow]] = {}
         for row in own:
-            groups.setdefault(row.task.partition("/")[0] if "/" in row.task else "all", []).append(row)
+            groups.setdefault(find_group(row.task), []).append(row)
         if len(groups) > 1:
             groups["all"] = own
         summaries += [_summarise(model, group, members) for group, members in groups.items()]

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
-from suture.bench.folder_tasks.folder_rows import FolderRow
+from suture.bench.folder_tasks.folder_rows import FolderRow, find_group
 from suture.bench.folder_tasks.folder_task import AttemptTools, FolderTask, UnusableTask
 from suture.bench.folder_tasks.harbor import load_harbor_tasks
 from suture.bench.folder_tasks.polyglot import load_polyglot_tasks
@@ -24,6 +25,7 @@ from suture.errors import StorageError, SutureError, UsageError
 from suture.models import Model
 from suture.sandbox import open_sandbox
 
+Task = TypeVar("Task", bound=FolderTask)
 ROWS = "task_rows.jsonl"
 """The file of a benchmark's folder that has one JSON line for each task and model."""
 SESSIONS = "task_sessions.jsonl"
@@ -53,6 +55,14 @@ def load_folder_tasks(folder: Path) -> tuple[FolderTask, ...]:
             remedy="name a folder with LANGUAGE/exercises/practice/NAME, or with tasks that have a task.toml",
         )
     return tasks
+
+
+def take_first(tasks: Sequence[Task], number: int | None) -> list[Task]:
+    """Return the first tasks of each group, such as a language of polyglot exercises; all if `number` is `None`."""
+    groups: dict[str, list[Task]] = {}
+    for task in tasks:
+        groups.setdefault(find_group(task.id), []).append(task)
+    return [task for group in groups.values() for task in group[:number]]
 
 
 def read_folder_rows(folder: Path) -> list[FolderRow]:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,9 @@ SKIPPED_TESTS: Mapping[Language, tuple[tuple[str, str], ...]] = {
     "rust": ((r"#\[ignore[^\]]*\][ \t]*\n?", ""),),
 }
 """Language -> (pattern, replacement) that enable the tests which a track switches off until a learner reaches them."""
+Attempt = tuple[Mapping[str, str], AttemptRow]
+"""What an attempt wrote, path -> text, and its row without a reward."""
+MakeAttempt = Callable[[Mapping[str, str], Verdict | None], Awaitable[Attempt]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,20 +98,38 @@ class PolyglotTask:
 
     async def measure(self, tools: AttemptTools) -> tuple[AttemptRow, ...]:
         """Attempt the exercise, and once more if the tests fail; see `FolderTask.measure`."""
+
+        async def attempt(code: Mapping[str, str], verdict: Verdict | None) -> Attempt:
+            return await self.attempt(code, verdict, tools)
+
+        return await self.measure_attempts(tools, attempt)
+
+    async def measure_attempts(self, tools: AttemptTools, attempt: MakeAttempt) -> tuple[AttemptRow, ...]:
+        """Grade attempts that anyone makes; see `FolderTask.measure`.
+
+        Args:
+            attempt: Called with the code so far and its verdict, which is `None` before the first attempt.
+        """
         suite = await self._prepare_suite(tools)
         await self._require_distinguishing_tests(suite)
         code = {path: decode_text(content) for path, content in self.stubs.items()}
-        attempts: list[AttemptRow] = []
-        for number in range(self.max_attempts):
-            task = self._second_task(code) if number else self._first_task()
-            result = await solve(task, self._make_options(tools))
-            require_result(result, tools.settings)
-            code |= result.candidate.files if result.candidate is not None else {}
+        verdict: Verdict | None = None
+        rows: list[AttemptRow] = []
+        while len(rows) < self.max_attempts and (verdict is None or not verdict.all_passed):
+            written, row = await attempt(code, verdict)
+            code |= written
             verdict = await check_candidate(Candidate(files=code, origin="sample"), suite)
-            attempts.append(make_attempt_row(result, float(verdict.all_passed), _explain_failure(verdict)))
-            if verdict.all_passed:
-                break
-        return tuple(attempts)
+            reason = "" if verdict.all_passed else _explain_failure(verdict)
+            rows.append(replace(row, reward=float(verdict.all_passed), reason=reason))
+        return tuple(rows)
+
+    async def attempt(self, code: Mapping[str, str], verdict: Verdict | None, tools: AttemptTools) -> Attempt:
+        """Let Suture write the code, or repair it if there is a verdict on it."""
+        task = self._first_task() if verdict is None else self._second_task(code)
+        result = await solve(task, self._make_options(tools))
+        require_result(result, tools.settings)
+        written = result.candidate.files if result.candidate is not None else {}
+        return written, make_attempt_row(result, 0.0, "")
 
     def _make_options(self, tools: AttemptTools) -> WriteOptions:
         budget = BudgetSettings(attempts=1, tokens=UNLIMITED_TOKENS, seconds=UNLIMITED_SECONDS)
@@ -137,7 +158,7 @@ class PolyglotTask:
             kind="heal",
             language=self.language,
             files=files,
-            test_command=self._find_command(),
+            test_command=self.find_test_command(),
             protected=self._protected,
             writable=self._writable,
         )
@@ -150,7 +171,12 @@ class PolyglotTask:
     def _writable(self) -> tuple[str, ...]:
         return tuple(map(escape_glob, self.stubs))
 
-    def _find_command(self) -> tuple[str, ...]:
+    def find_test_command(self) -> tuple[str, ...]:
+        """Return the command that runs the tests.
+
+        Raises:
+            UnusableTask: The files do not show it.
+        """
         files = {**self.support, **self.stubs, **self.tests}
         detected = detect_command(files, tuple(self.tests), lambda: True)
         if detected is None:

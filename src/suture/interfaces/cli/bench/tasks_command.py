@@ -46,7 +46,7 @@ def tasks_command(
     Exit code 6: no task has a result. A second call with the same name continues.
     """
     from suture.api import run_sync
-    from suture.bench.folder_tasks import FolderTask, load_folder_tasks, measure_folder, summarise_rows
+    from suture.bench.folder_tasks import load_folder_tasks, measure_folder, summarise_rows, take_first
     from suture.bench.running.benchmark_plan import describe_environment
     from suture.core.records import encode_record
     from suture.interfaces.cli.bench.plan_options import bench_folder
@@ -57,10 +57,7 @@ def tasks_command(
     wanted = [*(ids or ()), *(read_task_ids(ids_file) if ids_file is not None else ())] or list(tasks)
     if unknown := [task for task in wanted if task not in tasks]:
         raise UsageError(f"there is no task {unknown[0]!r}", remedy=f"ids look like {next(iter(tasks))!r}")
-    groups: dict[str, list[FolderTask]] = {}
-    for task in dict.fromkeys(wanted):
-        groups.setdefault(task.partition("/")[0] if "/" in task else "", []).append(tasks[task])
-    chosen = [task for group in groups.values() for task in group[:first]]
+    chosen = take_first([tasks[task] for task in dict.fromkeys(wanted)], first)
     benchmark_path = bench_folder(settings, name).path
 
     environment = describe_environment(sys.argv[1:], settings)
@@ -75,14 +72,16 @@ def tasks_command(
                 opened_model,
                 environment=environment,
                 parallel=parallel,
-                on_row=_print_row,
+                on_row=print_row,
             )
         finally:
             await opened_model.close()
 
     rows = run_sync(measure())
     summaries = summarise_rows(rows)
-    print_answer([encode_record(summary) for summary in summaries], _render(summaries), as_json=as_json)
+    print_answer(
+        [encode_record(summary) for summary in summaries], render_summaries(summaries), as_json=as_json
+    )
     print_note(f"in {benchmark_path}")
     if all(row.fault for row in rows):
         raise SutureError(
@@ -90,7 +89,8 @@ def tasks_command(
         )
 
 
-def _print_row(row: FolderRow) -> None:
+def print_row(row: FolderRow) -> None:
+    """Print whether a task was solved, and at which attempt."""
     if row.fault:
         print_note(f"{row.task}: no result: {row.fault}")
         return
@@ -99,7 +99,8 @@ def _print_row(row: FolderRow) -> None:
     print_note(f"{row.task}: {result} ({sum(attempt.seconds for attempt in row.attempts):.0f} s)")
 
 
-def _render(summaries: list[TaskSummary]) -> str:
+def render_summaries(summaries: list[TaskSummary]) -> str:
+    """Return the table of what models solved, with exact 95 % intervals."""
     max_attempts = max((len(summary.passed) for summary in summaries), default=0)
     names = [f"pass@{number}" for number in range(1, max_attempts + 1)]
     head = ("model", "tasks of", "tasks", *names, "calls", "tokens", "seconds", "no result")
