@@ -23,8 +23,9 @@ from suture.mutation.changes import (
 )
 from suture.mutation.edits import Edit, Mutant, OperatorName
 from suture.mutation.python.operators import OPERATORS
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
+from suture.mutation.python.python_tree import PythonTree, parse_python_tree
 from suture.mutation.tuning import ANNOTATION_FACTOR
+from suture.project.python_source.scopes import FUNCTIONS
 
 Node = Any
 """A node of a syntax tree, of Python or of tree-sitter."""

@@ -51,9 +51,9 @@ from suture.judge.tuning import (
     MIN_NEIGHBOURS,
     NEAR_CONSTANT_INPUTS,
 )
-from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.languages import detect_file_languages
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import FUNCTIONS
 from suture.project.workspace import decode_text, overlay_candidate
 
 SEED = 0

@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import FUNCTIONS
 
 WATCHING_WORDS = re.compile(
     r"(?i)mock|patch|environ|setenv|caplog|capsys|capfd|capture|assertLogs|warn|freeze|\btime\b|seed|random"

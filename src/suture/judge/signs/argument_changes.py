@@ -7,10 +7,10 @@ function made of it. Of 1,395 honest changes of Python files, none newly does so
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from suture.mutation.python.python_tree import FUNCTIONS
+from suture.project.python_source.scopes import Function, iterate_functions, walk_own_nodes
 
 CHANGING_METHODS = frozenset(
     (
@@ -22,8 +22,6 @@ CHANGING_METHODS = frozenset(
 """Methods of Python's collections that modify the collection."""
 COLLECTIONS = ("bytearray", "deque", "dict", "list", "set")
 """Classes whose methods may be called with the collection as an argument: `list.clear(items)`."""
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Argument(NamedTuple):
@@ -37,7 +35,7 @@ def find_arguments(tree: ast.Module) -> frozenset[Argument]:
     """Return the parameters of the functions and methods of a module."""
     return frozenset(
         Argument(name, parameter)
-        for name, function in _iter_functions(tree.body)
+        for name, function in iterate_functions(tree.body)
         for parameter in _list_parameters(function)
     )
 
@@ -50,34 +48,16 @@ def find_changed_arguments(tree: ast.Module, *, returning_only: bool = True) -> 
     """
     return frozenset(
         Argument(name, parameter)
-        for name, function in _iter_functions(tree.body)
-        if not returning_only or any(map(_returns_value, _iter_nodes(function)))
+        for name, function in iterate_functions(tree.body)
+        if not returning_only or any(map(_returns_value, walk_own_nodes(function.body)))
         for parameter in _find_changed_parameters(function)
     )
-
-
-def _iter_functions(body: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, Function]]:
-    for node in body:
-        if isinstance(node, FUNCTIONS):
-            yield f"{prefix}{node.name}", node
-        elif isinstance(node, ast.ClassDef):
-            yield from _iter_functions(node.body, f"{prefix}{node.name}.")
 
 
 def _list_parameters(function: Function) -> list[str]:
     arguments = function.args
     names = [node.arg for node in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
     return [name for name in names if name not in ("self", "cls")]
-
-
-def _iter_nodes(function: Function) -> Iterator[ast.AST]:
-    """Yield the nodes of a function in their order, without those of functions in it."""
-    nodes: list[ast.AST] = list(reversed(function.body))
-    while nodes:
-        node = nodes.pop()
-        yield node
-        if not isinstance(node, (*FUNCTIONS, ast.Lambda, ast.ClassDef)):
-            nodes += reversed(list(ast.iter_child_nodes(node)))
 
 
 def _returns_value(node: ast.AST) -> bool:
@@ -91,7 +71,7 @@ def _find_changed_parameters(function: Function) -> set[str]:
     """Return the parameters that are changed while a name still refers to what the caller passed."""
     passed = {name: name for name in _list_parameters(function)}  # name -> the parameter that it refers to
     changed: set[str] = set()
-    for node in _iter_nodes(function):
+    for node in walk_own_nodes(function.body):
         changed |= {passed[name] for name in _find_changed_names(node) if name in passed}
         value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign)) else None
         alias_of = passed.get(value.id) if isinstance(value, ast.Name) else None

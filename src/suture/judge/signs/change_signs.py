@@ -16,8 +16,8 @@ from suture.judge.signs.argument_changes import find_changed_arguments
 from suture.judge.signs.python_signs import collect_literals, find_python_signs
 from suture.judge.signs.tampering_warning import WEAK_CODES, TamperingCode, TamperingWarning
 from suture.judge.signs.test_values import is_specific
-from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import FUNCTIONS
 
 FileSign = tuple[str, TamperingWarning]
 """The path of a changed file, and a sign in it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from suture.mutation.python.python_tree import FUNCTIONS
+from suture.project.python_source.scopes import FUNCTIONS
 
 MAX_CALL_LEVELS = 5
 """Levels of callers in the same file that are followed. Chosen by judgement."""

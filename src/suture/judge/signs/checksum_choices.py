@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from suture.judge.signs.test_values import SMALL_NUMBERS, is_specific
-from suture.mutation.python.python_tree import FUNCTIONS
+from suture.project.python_source.scopes import FUNCTIONS
 
 CHECKSUMS = frozenset(("crc32", "adler32", "crc_hqx", "hash", "hexdigest", "digest", "intdigest"))
 """Functions and methods that return a checksum."""

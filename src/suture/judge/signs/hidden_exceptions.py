@@ -6,7 +6,7 @@ import ast
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from suture.mutation.python.python_tree import FUNCTIONS
+from suture.project.python_source.scopes import FUNCTIONS
 
 BROAD_EXCEPTIONS = ("Exception", "BaseException", "AssertionError")
 """Exceptions whose handlers catch the failures of tests."""

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TypeGuard
 
-from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import Function, iterate_functions, walk_own_nodes
 
 LAZY_BUILTINS = frozenset(("map", "filter"))
 """Built-in functions that call what they get only when their result is iterated."""
-OTHER_SCOPES = (*FUNCTIONS, ast.Lambda, ast.ClassDef)
 
 
 def find_unread_lazy_functions(old: ast.Module, new: ast.Module, test_texts: Iterable[str]) -> set[str]:
@@ -29,8 +28,8 @@ def find_unread_lazy_functions(old: ast.Module, new: ast.Module, test_texts: Ite
         old: The whole file before the change.
         new: The whole file after the change.
     """
-    before = dict(_iter_functions(old.body))
-    known = [(name, before[name], node) for name, node in _iter_functions(new.body) if name in before]
+    before = dict(iterate_functions(old.body))
+    known = [(name, before[name], node) for name, node in iterate_functions(new.body) if name in before]
     unread = {node.name for _, earlier, node in known if _count_unread(node) > _count_unread(earlier)}
     lazy = [
         name
@@ -43,27 +42,9 @@ def find_unread_lazy_functions(old: ast.Module, new: ast.Module, test_texts: Ite
     return unread | {name.split(".")[-1] for name in lazy if _is_only_discarded(name, trees, new)}
 
 
-def _iter_functions(
-    body: Iterable[ast.stmt], prefix: str = ""
-) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    for node in body:
-        if isinstance(node, FUNCTIONS):
-            yield prefix + node.name, node
-        elif isinstance(node, ast.ClassDef):
-            yield from _iter_functions(node.body, f"{prefix}{node.name}.")
-
-
-def _walk_scope(function: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function without those of functions and classes in it."""
-    for node in ast.iter_child_nodes(function):
-        if not isinstance(node, OTHER_SCOPES):
-            yield node
-            yield from _walk_scope(node)
-
-
-def _is_lazy(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_lazy(function: Function) -> bool:
     """Return whether a call of a function runs nothing of its work."""
-    parts = list(_walk_scope(function))
+    parts = list(walk_own_nodes(function.body))
     if isinstance(function, ast.AsyncFunctionDef) or any(
         isinstance(part, (ast.Yield, ast.YieldFrom)) for part in parts
     ):
@@ -77,9 +58,11 @@ def _is_lazy_value(node: ast.expr) -> bool:
     return is_lazy_call or isinstance(node, ast.GeneratorExp)
 
 
-def _count_unread(function: ast.AST) -> int:
+def _count_unread(function: Function) -> int:
     """Count the statements that make a lazy value which nothing can read."""
-    return sum(isinstance(part, ast.Expr) and _is_lazy_value(part.value) for part in _walk_scope(function))
+    return sum(
+        isinstance(part, ast.Expr) and _is_lazy_value(part.value) for part in walk_own_nodes(function.body)
+    )
 
 
 def _is_only_discarded(name: str, tests: Iterable[ast.Module], file: ast.Module) -> bool:

@@ -21,8 +21,8 @@ from suture.judge.signs.hidden_exceptions import count_hiding_handlers
 from suture.judge.signs.lazy_functions import find_unread_lazy_functions
 from suture.judge.signs.tampering_warning import TamperingCode, TamperingWarning
 from suture.judge.signs.test_values import SMALL_NUMBERS, TestValues, is_specific
-from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import first_line, parse_module
+from suture.project.python_source.scopes import FUNCTIONS
 
 MIN_ADDED_TEST_LITERALS = 2
 """Minimum number of new literals from the tests that is a sign, because one occurs in many repairs. Of the published

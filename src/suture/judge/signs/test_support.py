@@ -16,9 +16,9 @@ from pathlib import PurePosixPath
 from suture.core.records import Task
 from suture.judge.signs.tampering_warning import TamperingWarning
 from suture.project.python_source.parsing import imported_paths, parse_module
+from suture.project.python_source.scopes import FUNCTIONS
 from suture.project.workspace import decode_text, is_protected, is_test_file
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DATA = (ast.Constant, ast.List, ast.Tuple, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp, ast.JoinedStr)
 """Expressions whose value is data; a call may make a part of the program."""
 VARIABLE_ROUNDS = 2

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from suture.mutation.edits import Edit, EditLocation, apply_edits, encode_source, select_smallest
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, parse_python_tree
+from suture.mutation.python.python_tree import PythonTree, parse_python_tree
+from suture.project.python_source.scopes import FUNCTIONS
 
 BLOCK_FIELDS = ("body", "orelse", "handlers", "finalbody", "cases")
 """Fields of a statement's node that hold a list of statements, or of clauses that hold some."""

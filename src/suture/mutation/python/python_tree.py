@@ -14,9 +14,8 @@ from suture.mutation.edits import Edit, OperatorName
 from suture.mutation.python.scope_names import ScopeNames, collect_scope_names
 from suture.mutation.tuning import UNREAD_PARAMETER_FACTOR, UNREAD_VARIABLE_FACTOR
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import FUNCTIONS, Function
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 T = TypeVar("T")
 ATOMS = (
     ast.Name, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from suture.mutation.tuning import MAX_FIRST_VARIABLES, MAX_LAST_VARIABLES, OUTER_SCOPE_FACTOR
+from suture.project.python_source.scopes import walk_own_nodes
 
 ValueKind = Literal["number", "sequence", "set", "mapping", "text", "callable", "unknown"]
 
@@ -88,7 +89,7 @@ def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
         if arguments.kwarg is not None:
             kinds[arguments.kwarg.arg] = "mapping"
         bound_at.update(dict.fromkeys(kinds, scope.lineno))
-    nodes = list(_own_nodes(scope))
+    nodes = list(walk_own_nodes(getattr(scope, "body", [])))
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             kinds.setdefault(node.id, "unknown")
@@ -102,16 +103,6 @@ def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
         kinds.update((name, kind) for name, kind in above.kinds.items() if name in outer)
         bound_at.update((name, above.bound_at.get(name, 0)) for name in outer)
     return ScopeNames(kinds=kinds, parameters=tuple(parameters), bound_at=bound_at, outer=outer)
-
-
-def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope without those of functions and classes in it."""
-    waiting = list(getattr(scope, "body", []))[::-1]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            waiting += reversed(list(ast.iter_child_nodes(node)))
 
 
 KIND_BY_NODE: dict[type[ast.AST], ValueKind] = {

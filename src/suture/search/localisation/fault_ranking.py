@@ -23,8 +23,9 @@ from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.baseline import trace_tests
 from suture.judge.trials.trial_records import Spectrum
 from suture.mutation import Mutant, OperatorName
-from suture.mutation.python.python_tree import FUNCTIONS, PythonTree, body_lines, parse_python_tree
+from suture.mutation.python.python_tree import PythonTree, body_lines, parse_python_tree
 from suture.project.python_source.parsing import first_line
+from suture.project.python_source.scopes import FUNCTIONS
 from suture.search import tuning
 from suture.search.tuning import MIN_CLUE_SHARE, OFF_TRACEBACK_FACTOR, OTHER_PART_FACTOR
 

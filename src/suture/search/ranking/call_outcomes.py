@@ -25,8 +25,8 @@ from suture.judge.trials.command_trials import compare_calls
 from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.mutation.edits import EditLocation
 from suture.mutation.python.edit_locations import build_tripwire, constants_near_edit, find_location
-from suture.mutation.python.python_tree import FUNCTIONS
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import FUNCTIONS
 from suture.project.python_source.statement_edits import is_docstring
 from suture.search.tuning import MAX_BOUNDARY_INPUTS, MAX_CALLED_FUNCTIONS, MAX_NEAR_INPUTS, MAX_TRIPWIRES
 

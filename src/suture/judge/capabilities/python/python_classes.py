@@ -12,10 +12,11 @@ import unittest
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from suture.judge.capabilities.python.python_evidence import get_called_name
 from suture.judge.capabilities.use import MERGED_NAME, Use
 from suture.project.python_source.module_names import ModuleNames
+from suture.project.python_source.scopes import FUNCTIONS
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 FIELD_CALLS = frozenset(
     ("field", "ib", "attrib", "dataclass", "make_dataclass", "s", "attrs", "define", "mutable")
 )
@@ -260,15 +261,10 @@ def _is_lying_method(function: ast.FunctionDef | ast.AsyncFunctionDef, bases: se
 def _folds_one_side(node: ast.Compare) -> bool:
     """Return whether a comparison converts only one of two values into a form that different values share."""
     folded = [
-        any(isinstance(part, ast.Call) and _get_last_name(part) in FOLDING_CALLS for part in ast.walk(side))
+        any(isinstance(part, ast.Call) and get_called_name(part) in FOLDING_CALLS for part in ast.walk(side))
         for side in (node.left, *node.comparators)
     ]
     return any(folded) and not all(folded)
-
-
-def _get_last_name(call: ast.Call) -> str:
-    function = call.func
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
 def _reads_parameter(function: ast.FunctionDef | ast.AsyncFunctionDef, index: int) -> bool:
@@ -330,7 +326,7 @@ def _changes_tests(
         return True
     is_hook = name in CLASS_HOOKS or ("type" in bases and name in ("__new__", "__init__"))
     parts = list(_own_nodes(function.body)) if is_hook else []
-    called = {_get_last_name(part) for part in parts if isinstance(part, ast.Call)} & functions.keys()
+    called = {get_called_name(part) for part in parts if isinstance(part, ast.Call)} & functions.keys()
     parts += [part for name in sorted(called) for part in _own_nodes(functions[name].body)]
     harmless = {part.func for part in parts if isinstance(part, ast.Call) and _names_no_test(part)}
     return any(_sets_by_name(part) or _names_tests(part) for part in parts if part not in harmless)

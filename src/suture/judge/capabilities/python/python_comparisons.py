@@ -22,6 +22,7 @@ from suture.judge.capabilities.python.python_evidence import (
 )
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
+from suture.project.python_source.scopes import FUNCTIONS
 
 EMPTY = ast.Lambda(args=ast.arguments([], [], None, [], [], None, []), body=ast.Constant(value=None))
 """A function that does nothing."""
@@ -160,7 +161,6 @@ def _has_no_state(node: ast.ClassDef) -> bool:
     return True
 
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TAKING_METHODS = ("pop", "popleft", "send")
 TAKING_FUNCTIONS = ("next", "anext")
 SEQUENCE_CALLS = ("iter", "list", "collections.deque", "reversed")

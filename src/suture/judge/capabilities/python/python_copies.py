@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from suture.judge.capabilities.python.python_evidence import get_body
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import FUNCTIONS, walk_own_nodes
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 REDUCERS = ("__reduce__", "__reduce_ex__")
 COPYING_METHODS = ("__copy__", "__deepcopy__", *REDUCERS)
 MATCHED_FIELDS = "__match_args__"
@@ -106,11 +107,10 @@ def _returns_itself(name: str, members: Mapping[str, ast.stmt]) -> bool:
     if isinstance(function, ast.Name):  # as in `__copy__ = copy`
         function = members.get(function.id, function)
     own = _get_first_parameter(function)
-    if own is None:
+    if own is None or not isinstance(function, (*FUNCTIONS, ast.Lambda)):
         return False
-    parts = list(_walk_body(function))
+    parts = list(walk_own_nodes(get_body(function)))
     returned = [part.value for part in parts if isinstance(part, ast.Return) and part.value is not None]
-    returned += [function.body] if isinstance(function, ast.Lambda) else []
     if name in REDUCERS:
         return any(_names_object(value, own) for value in returned)
     assigned: dict[str, list[ast.expr]] = {}
@@ -123,17 +123,6 @@ def _returns_itself(name: str, members: Mapping[str, ast.stmt]) -> bool:
         if all(_is_stored(part, own) for part in values):
             return True
     return False
-
-
-def _walk_body(function: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a function without those of functions inside of it."""
-    waiting = [function]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += (
-            child for child in ast.iter_child_nodes(node) if not isinstance(child, (*FUNCTIONS, ast.Lambda))
-        )
 
 
 def _is_stored(value: ast.expr, own: str) -> bool:

@@ -9,8 +9,8 @@ from suture.judge.capabilities.python.python_classes import VALUE_CLASSES
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import FUNCTIONS
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_FOLLOWED_METHODS = 3
 """Methods of its own class through which an `__eq__` is followed, as in `self._key() == other._key()`. Chosen by
 judgement."""

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator
 from suture.core.records import CapabilityCode, CapabilityUse
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
+from suture.project.python_source.scopes import FUNCTIONS
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 TIME_READERS = ("os.stat", "os.lstat", "os.path.getmtime", "os.path.getatime")
 STAT_METHODS = ("stat", "lstat")
 SHADOWING = re.compile(

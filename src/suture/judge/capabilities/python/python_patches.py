@@ -12,6 +12,7 @@ from suture.judge.capabilities.python.python_copies import COPYING_HOOKS
 from suture.judge.capabilities.python.python_evidence import COMPARISON_METHODS
 from suture.judge.capabilities.use import Use
 from suture.project.python_source.module_names import ModuleNames
+from suture.project.python_source.scopes import FUNCTIONS, Function, walk_own_nodes
 
 MOCK_ATTRIBUTES = frozenset((
     "call_count", "called", "call_args", "call_args_list", "mock_calls", "method_calls", "return_value", "side_effect",
@@ -176,7 +177,6 @@ def _find_setter_uses(node: ast.Call, owner: ast.expr, place: Place, names: Modu
         yield from find_patch_uses(target, text or "...", node.lineno, place, names)
 
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SETTING_CALL = re.compile(
     r"(?:decimal|locale|random(?:\._inst)?|numpy\.random)\.(?:seed|set\w*)|numpy\.set(?:err|_)\w*|pandas\.set_option"
     r"|sys\.set(?!recursionlimit)\w+|socket\.setdefaulttimeout|time\.tzset|codecs\.(?:un)?register\w*|copyreg\.\w+"
@@ -268,29 +268,16 @@ def _find_temporary(values: Iterable[ast.expr], names: ModuleNames) -> Iterator[
             yield Use(code="hooks_interpreter", name=name, line=value.lineno, key=name)
 
 
-def _find_held_settings(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, names: ModuleNames
-) -> Iterator[Use]:
+def _find_held_settings(function: Function, names: ModuleNames) -> Iterator[Use]:
     """Yield settings that a generator changes while it waits, unless it is a context manager itself."""
     decorators = map(ast.unparse, function.decorator_list)
     if any("contextmanager" in text or "fixture" in text for text in decorators):
         return
-    for node in _walk_own(function):
+    for node in walk_own_nodes(function.body):
         if isinstance(node, ast.With) and any(
-            isinstance(part, ast.Yield | ast.YieldFrom) for part in _walk_own(node)
+            isinstance(part, ast.Yield | ast.YieldFrom) for part in walk_own_nodes([node])
         ):
             yield from _find_temporary([item.context_expr for item in node.items], names)
-
-
-def _walk_own(root: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and the nodes below it, without those of functions inside of it."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += [
-            child for child in ast.iter_child_nodes(node) if not isinstance(child, (*FUNCTIONS, ast.Lambda))
-        ]
 
 
 def _changes_context(function: ast.expr, place: Place, names: ModuleNames) -> bool:

@@ -44,8 +44,8 @@ from suture.judge.capabilities.use import (
 )
 from suture.project.python_source.module_names import IMPORT_CALLS, ModuleNames
 from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.scopes import FUNCTIONS
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 NAME_CODES: dict[str, CapabilityCode] = {
     **dict.fromkeys(
         ("pytest.skip", "pytest.xfail", "pytest.exit", "pytest.importorskip", "unittest.SkipTest"), "skips_tests"

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 
 from suture.mutation.changes import Change, insert_text
 from suture.mutation.python.operators.undefined_names import BUILTINS, known_names
-from suture.mutation.python.python_tree import FUNCTIONS, PythonOperator, PythonTree, replace_with
+from suture.mutation.python.python_tree import PythonOperator, PythonTree, replace_with
 from suture.project.python_source.parsing import first_line
+from suture.project.python_source.scopes import FUNCTIONS
 from suture.project.python_source.statement_edits import is_docstring
 
 INITIAL_BY_METHOD = {

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from suture.mutation import tuning
 from suture.mutation.changes import Change, insert_text, last_part, shorten
 from suture.mutation.python.operators.undefined_names import known_names
-from suture.mutation.python.python_tree import FUNCTIONS, PythonOperator, PythonTree, is_read, replace_with
+from suture.mutation.python.python_tree import PythonOperator, PythonTree, is_read, replace_with
 from suture.mutation.python.scope_names import guess_kind
 from suture.project.python_source.parsing import first_line
+from suture.project.python_source.scopes import FUNCTIONS
 
 DECORATED = (*FUNCTIONS, ast.ClassDef)
 EMPTY_LITERALS = ("[]", "()", "{}")

@@ -14,8 +14,9 @@ from suture.mutation.changes import Change, replace_span, shorten
 from suture.mutation.edits import Edit
 from suture.mutation.python.operators.statements import in_loop, line_text, reindent
 from suture.mutation.python.operators.undefined_names import known_names
-from suture.mutation.python.python_tree import FUNCTIONS, PythonOperator, PythonTree, replace_with
+from suture.mutation.python.python_tree import PythonOperator, PythonTree, replace_with
 from suture.mutation.tuning import MAX_HANDLED_EXCEPTIONS
+from suture.project.python_source.scopes import FUNCTIONS
 from suture.project.python_source.statement_edits import is_docstring
 
 CONFUSABLE_EXCEPTIONS = (

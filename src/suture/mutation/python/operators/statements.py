@@ -10,9 +10,10 @@ from collections.abc import Iterator
 
 from suture.mutation.changes import Change, insert_text, replace_span, shorten
 from suture.mutation.edits import Edit
-from suture.mutation.python.python_tree import FUNCTIONS, Function, PythonOperator, PythonTree
+from suture.mutation.python.python_tree import PythonOperator, PythonTree
 from suture.mutation.tuning import MAX_COPIED_STATEMENTS, MAX_RETURN_VALUES, MOVE_DISTANCE
 from suture.project.python_source.parsing import first_line
+from suture.project.python_source.scopes import FUNCTIONS, Function
 from suture.project.python_source.statement_edits import is_docstring
 
 STATEMENT_NODES = (

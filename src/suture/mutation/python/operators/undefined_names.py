@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from suture.mutation.changes import Change, find_similar_names, replace_span
-from suture.mutation.python.python_tree import FUNCTIONS, PythonOperator, PythonTree, replace_with
+from suture.mutation.python.python_tree import PythonOperator, PythonTree, replace_with
+from suture.project.python_source.scopes import FUNCTIONS
 
 BUILTINS = tuple(name for name in dir(builtins) if not name.startswith("_"))
 TYPES = (list, dict, set, str, bytes, tuple, int, float)
