@@ -64,6 +64,7 @@ addopts = "--collect-only"
 name = "x"
 dependencies = ["shouting>=1"]
 """
+SHOP = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD_TEST}
 TASK = "Let sign shout a text, with the package shouting."
 
 
@@ -107,6 +108,24 @@ def list_installed_packages(settings: Settings, result: Result) -> list[tuple[st
     return [event.payload.packages for event in events if isinstance(event.payload, PackagesInstalled)]
 
 
+async def apply_feature(
+    task: str, text: str, settings: Settings, sandbox: BubblewrapSandbox, shop: Path, test: Path
+) -> Result:
+    """Let a reply add a feature to a project, approve its package, and apply the result."""
+    result, _ = await write_project(
+        task,
+        [text],
+        settings,
+        sandbox,
+        existing=shop,
+        test=test,
+        apply=True,
+        on_review=lambda _: ReviewAnswer(choice="approve"),
+    )
+    assert result.outcome == "healed", result.reason
+    return result
+
+
 async def require_verified(settings: Settings, sandbox: BubblewrapSandbox, result: Result) -> None:
     """Verify the certificate of a run."""
     certificate = find_run(settings.paths.home, result.run_id).path / "certificate.json"
@@ -119,12 +138,7 @@ async def test_a_python_feature_adds_a_package(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     publish_shouting(index)
-    before = {
-        "pyproject.toml": PYPROJECT,
-        "cart.py": CART,
-        "tests/test_cart.py": OLD_TEST,
-        "requirements.lock": "",
-    }
+    before = {**SHOP, "requirements.lock": ""}
     shop = write_files(tmp_path / "shop", before)
     test = write_files(tmp_path, {"test_sign.py": NEW_TEST}) / "test_sign.py"
     reviewed_facts: list[str] = []
@@ -194,18 +208,7 @@ async def test_the_lock_of_uv_is_delivered_with_the_feature(
     old_lock = (shop / "uv.lock").read_text()
     test = write_files(tmp_path, {"test_sign.py": NEW_TEST}) / "test_sign.py"
     correct_reply = reply(("cart.py", "python", CART_WITH_SIGN), ("requirements.txt", "text", "shouting>=1"))
-    result, _ = await write_project(
-        TASK,
-        [correct_reply],
-        settings,
-        sandbox,
-        existing=shop,
-        test=test,
-        apply=True,
-        on_review=lambda _: ReviewAnswer(choice="approve"),
-    )
-
-    assert result.outcome == "healed", result.reason
+    result = await apply_feature(TASK, correct_reply, settings, sandbox, shop, test)
     assert not any("update uv.lock" in warning for warning in result.warnings), result.warnings
     assert 'name = "shouting"\nversion = "1.0"' in (shop / "uv.lock").read_text()
     subprocess.run(["uv", "lock", "--check", "--quiet"], cwd=shop, check=True)
@@ -220,8 +223,7 @@ async def test_an_allowed_package_needs_no_approval_and_is_applied_later(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     publish_shouting(index)
-    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD_TEST}
-    shop = write_files(tmp_path / "shop", before)
+    shop = write_files(tmp_path / "shop", SHOP)
     test = write_files(tmp_path, {"test_sign.py": NEW_TEST}) / "test_sign.py"
     allow_list = write_files(tmp_path, {"allowed.toml": '[python]\nshouting = "<2"\n'}) / "allowed.toml"
     allowlist_settings = settings.model_copy(
@@ -235,13 +237,13 @@ async def test_an_allowed_package_needs_no_approval_and_is_applied_later(
     )
 
     assert result.outcome == "healed", result.reason
-    assert read_files(shop) == before
+    assert read_files(shop) == SHOP
 
     await apply(result.run_id, into=tmp_path / "copy", settings=allowlist_settings)
     extended_pyproject = PYPROJECT.replace("it\n", 'it\n    "shouting",\n')
 
     assert read_files(tmp_path / "copy") == {
-        **before,
+        **SHOP,
         **read_files(tmp_path / "copy"),
         "pyproject.toml": extended_pyproject,
     }
@@ -259,8 +261,7 @@ async def test_a_package_outside_the_allow_list_is_not_fetched(
     index: Index, settings: Settings, sandbox: BubblewrapSandbox, tmp_path: Path
 ) -> None:
     publish_shouting(index)
-    before = {"pyproject.toml": PYPROJECT, "cart.py": CART, "tests/test_cart.py": OLD_TEST}
-    shop = write_files(tmp_path / "shop", before)
+    shop = write_files(tmp_path / "shop", SHOP)
     reply_with_package = reply(
         ("cart.py", "python", CART_WITH_SIGN), ("requirements.txt", "text", "shouting")
     )
@@ -273,7 +274,7 @@ async def test_a_package_outside_the_allow_list_is_not_fetched(
     assert result.outcome != "healed"
     assert "rule dependency" in model.calls[1].messages[-1].content
     assert index.requested_paths == []
-    assert read_files(shop) == before
+    assert read_files(shop) == SHOP
 
 
 PACKAGE_JSON = """{
@@ -335,18 +336,7 @@ async def test_a_node_feature_adds_a_package_and_updates_the_lock(
     correct_reply = reply(
         ("cart.js", "javascript", JS_CART_WITH_SIGN), ("package.json", "json", rewritten_package_json)
     )
-    result, _ = await write_project(
-        TASK,
-        [correct_reply],
-        settings,
-        sandbox,
-        existing=shop,
-        test=test,
-        apply=True,
-        on_review=lambda _: ReviewAnswer(choice="approve"),
-    )
-
-    assert result.outcome == "healed", result.reason
+    result = await apply_feature(TASK, correct_reply, settings, sandbox, shop, test)
     assert list_installed_packages(settings, result) == [("shouting@1.0.0",)]
 
     after = read_files(shop)
@@ -406,18 +396,9 @@ async def test_a_go_feature_adds_a_module(
         ("cart.go", "go", GO_CART_WITH_SIGN),
         ("go.mod", "text", "module evil\n\nrequire example.org/alpha v1.0.0\n"),
     )
-    result, _ = await write_project(
-        "Let Sign say the word of example.org/alpha.",
-        [correct_reply],
-        settings,
-        sandbox,
-        existing=shop,
-        test=test,
-        apply=True,
-        on_review=lambda _: ReviewAnswer(choice="approve"),
+    result = await apply_feature(
+        "Let Sign say the word of example.org/alpha.", correct_reply, settings, sandbox, shop, test
     )
-
-    assert result.outcome == "healed", result.reason
 
     after = read_files(shop)
     assert after["go.mod"].startswith(GO_MOD)

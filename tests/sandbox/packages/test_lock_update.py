@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from suture.core.records import Language
 from suture.errors import PrerequisiteError
 from suture.project.languages import Interpreter
 from suture.sandbox import discover_interpreter, discover_programs
-from suture.sandbox.packages import AddedPackages, PackagesRefused
+from suture.sandbox.packages import AddedPackages, InstalledPackages, PackagesRefused
 from suture.sandbox.packages.additions.adder import AddedSet
 from suture.sandbox.packages.additions.lock_update import require_unchanged_packages
 from suture.sandbox.packages.additions.python_adder import PythonAdder
@@ -96,6 +97,19 @@ def add_packages(base: dict[str, bytes], cache: Path, language: Language = "pyth
     return AddedPackages(language=language, base=base, cache=cache)
 
 
+def require_package(base: Mapping[str, bytes], name: str) -> dict[str, bytes]:
+    """Return a project's files with one more package in its manifest."""
+    manifest = base["pyproject.toml"].decode().replace('"old>=1"', f'"old>=1", "{name}"')
+    return {**base, "pyproject.toml": manifest.encode()}
+
+
+async def install(packages: AddedPackages, name: str, interpreter: Interpreter) -> InstalledPackages:
+    """Return what is installed for a candidate that requires one more package."""
+    installed = await packages.install_for(require_package(packages.base, name), interpreter)
+    assert installed is not None
+    return installed
+
+
 @pytest.fixture
 def interpreter() -> Interpreter:
     """The interpreter of the running environment."""
@@ -111,11 +125,9 @@ async def test_a_python_lock_gains_the_new_package(
     publish_wheel(index, "alpha", build_wheel("alpha", "beta"))
     publish_wheel(index, "beta", build_wheel("beta"))
     packages = add_packages(base, tmp_path)
-    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
 
-    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+    installed = await install(packages, "alpha", interpreter)
 
-    assert installed is not None
     notes = packages.follow_up_notes(installed.files)
     assert installed.files.keys() == {"pyproject.toml", lock}, notes
     assert "update" not in notes[0]
@@ -142,11 +154,9 @@ async def test_no_source_archive_is_built(
         f"import urllib.request\nurllib.request.urlopen('{index.url}/built')\n"
     )
     packages = add_packages(base, tmp_path)
-    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "evil"')
 
-    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+    installed = await install(packages, "evil", interpreter)
 
-    assert installed is not None
     assert installed.names == ("evil==0.9",)
     assert "/built" not in index.requested_paths
     if lock not in installed.files:
@@ -168,20 +178,16 @@ async def test_a_lock_stays_if_another_package_would_change(
     publish_wheel(index, "old", build_wheel("old", version="2.0"), "2.0")
     publish_wheel(index, "alpha", build_wheel("alpha", "old>=2"))
     packages = add_packages(base, tmp_path)
-    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
 
-    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+    installed = await install(packages, "alpha", interpreter)
 
-    assert installed is not None
     assert "uv.lock" not in installed.files
     note = packages.follow_up_notes(installed.files)[0]
     assert "update uv.lock with `uv lock` (other packages than the new ones would change)" in note
     # The reason for another candidate is not mixed up with it.
     publish_wheel(index, "beta", build_wheel("beta"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with_beta = manifest.replace("alpha", "beta").encode()
-    other = await packages.install_for({**base, "pyproject.toml": with_beta}, interpreter)
-    assert other is not None
+    other = await install(packages, "beta", interpreter)
     assert "(uv is not on PATH)" in packages.follow_up_notes(other.files)[0]
     assert packages.follow_up_notes(installed.files) == (note,)
 
@@ -195,11 +201,9 @@ async def test_a_lock_stays_if_it_would_lock_another_version_than_the_tests_run_
     (tmp_path / "env" / "alpha-1.0.dist-info").mkdir(parents=True)
     with_alpha = replace(interpreter, site_packages=(*interpreter.site_packages, str(tmp_path / "env")))
     packages = add_packages(base, tmp_path)
-    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
 
-    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, with_alpha)
+    installed = await install(packages, "alpha", with_alpha)
 
-    assert installed is not None
     assert installed.names == ()
     assert installed.files.keys() == {"pyproject.toml"}
     assert "it would not lock alpha==1.0" in packages.follow_up_notes(installed.files)[0]
@@ -211,11 +215,9 @@ async def test_locks_are_updated_only_in_the_sandbox(
     base = lock_project(project, "uv.lock", require)
     publish_wheel(index, "alpha", build_wheel("alpha"))
     packages = replace(add_packages(base, tmp_path), sandboxed=False)
-    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
 
-    installed = await packages.install_for({**base, "pyproject.toml": manifest.encode()}, interpreter)
+    installed = await install(packages, "alpha", interpreter)
 
-    assert installed is not None
     assert installed.files.keys() == {"pyproject.toml"}
     assert "safety.fetch_packages" in packages.follow_up_notes(installed.files)[0]
 
@@ -293,8 +295,7 @@ async def test_a_missing_program_is_named(
     base = lock_project(project, "uv.lock", require)
     publish_wheel(index, "alpha", build_wheel("alpha"))
     packages = add_packages(base, tmp_path)
-    manifest = base["pyproject.toml"].decode().replace('"old>=1"', '"old>=1", "alpha"')
-    files = {**base, "pyproject.toml": manifest.encode()}
+    files = require_package(base, "alpha")
     with monkeypatch.context() as without_programs:
         without_programs.setenv("PATH", str(tmp_path))
         installed = await packages.install_for(files, interpreter)
