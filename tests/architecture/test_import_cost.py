@@ -91,6 +91,16 @@ def test_an_entry_point_loads_no_graph_and_no_client_before_a_run(module: str) -
     }
 
 
+def test_the_web_service_starts_without_the_loop() -> None:
+    """Runs have their own processes; what a few routes need of the loop is imported while the server answers."""
+    code = """
+import sys
+import suture.interfaces.web.uvicorn_server
+assert not [name for name in sys.modules if name.startswith(("suture.api", "suture.loop", "suture.judge"))]
+"""
+    assert "suture" in loaded_packages(code)
+
+
 def test_the_evaluation_package_loads_no_interface_and_no_optional_package() -> None:
     code = """
 import sys

@@ -27,15 +27,15 @@ from suture.api import (
     verify,
 )
 from suture.api.options import HealOptions, WriteOptions
-from suture.core.ledger import RunFolder, get_run_state, last_payload, read_ledger, total_spend
+from suture.core.ledger import RunFolder, get_run_state, last_payload, read_ledger
 from suture.core.ledger.kinds import RunFinished
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
 from suture.core.temporary_folders import temporary_folder
-from suture.errors import BudgetExceeded, StorageError, UsageError
+from suture.errors import BudgetExceeded
 from suture.interfaces.jobs.job import REPLY_FILE, RUN_KINDS, SEARCH_FILE, Job, JobEnd
 from suture.interfaces.jobs.judge_steps import make_step_writer
-from suture.interfaces.jobs.project_sources import locate_project
+from suture.interfaces.jobs.project_sources import locate_project, require_sandbox
 from suture.interfaces.jobs.tuning import MAX_REPLY_TAIL_CHARS, RELEASE_TIMEOUT_S, REPLY_INTERVAL_S
 from suture.interfaces.narrative.exit_codes import EXIT_CODES, JUDGEMENT_EXIT_CODES
 from suture.interfaces.narrative.judgement_text import judgement_as_json
@@ -123,15 +123,6 @@ class SearchFile:
             with suppress(OSError):  # as for replies
                 text = describe_best_edit(progress) if progress.best else ""
                 self.path.write_text(json.dumps({"tried": progress.tried, "best": text}))
-
-
-def require_sandbox(settings: Settings) -> None:
-    """Reject settings that would run other people's code without a sandbox."""
-    if settings.sandbox.backend == "unsafe-subprocess" or settings.sandbox.minimum_level == "none":
-        raise UsageError(
-            "code from other people is never run without a sandbox",
-            remedy="use the default values of sandbox.backend and sandbox.minimum_level",
-        )
 
 
 async def _wait_for_release(folder: RunFolder) -> None:
@@ -282,12 +273,3 @@ async def _judge_in_time(
 
 def _job_end(result: Result) -> JobEnd:
     return JobEnd(exit_code=EXIT_CODES[result.outcome], answer={"outcome": result.outcome})
-
-
-def run_spend(folder: RunFolder) -> tuple[int, float]:
-    """Return the tokens and seconds that a run has used by its ledger; zero if there is no run."""
-    try:
-        spend = total_spend(read_ledger(folder.ledger_path).events)
-    except (StorageError, OSError):
-        return 0, 0.0
-    return spend.tokens, spend.seconds

@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from suture.core.ledger import Event, RunFolder, follow_ledger, new_run_id, read_ledger
+from suture.core.ledger import Event, RunFolder, follow_ledger, new_run_id, read_ledger, total_spend
 from suture.core.safe_files import read_regular_file
 from suture.core.temporary_folders import temporary_folder
 from suture.errors import StorageError
@@ -199,3 +199,12 @@ class _EventForwarder:
         written_events = len(read_ledger(self._ledger).events) if self._ledger.is_file() else 0
         while self._forwarded_events < written_events and not forward_task.done():  # noqa: ASYNC110  # the task forwards them
             await asyncio.sleep(LEDGER_POLL_S)
+
+
+def run_spend(folder: RunFolder) -> tuple[int, float]:
+    """Return the tokens and seconds that a run has used by its ledger; zero if there is no run."""
+    try:
+        spend = total_spend(read_ledger(folder.ledger_path).events)
+    except (StorageError, OSError):
+        return 0, 0.0
+    return spend.tokens, spend.seconds

@@ -13,9 +13,8 @@ from pathlib import Path
 from suture.core.ledger import RunFolder
 from suture.errors import StorageError, SutureError
 from suture.interfaces.jobs.job import INSPECTION_KINDS, Job, JobEnd, job_end_from_error
-from suture.interfaces.jobs.job_execution import run_spend
 from suture.interfaces.jobs.job_journal import JobJournal
-from suture.interfaces.jobs.job_process import JobProcess
+from suture.interfaces.jobs.job_process import JobProcess, run_spend
 from suture.interfaces.jobs.job_registry import CANCELLED, JobRegistry
 
 log = logging.getLogger("suture.interfaces.jobs")

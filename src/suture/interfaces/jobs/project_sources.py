@@ -22,6 +22,15 @@ GIT_REF = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}", re.ASCII)
 """A branch or a tag; it cannot be taken for an option, because it does not begin with a hyphen."""
 
 
+def require_sandbox(settings: Settings) -> None:
+    """Reject settings that would run other people's code without a sandbox."""
+    if settings.sandbox.backend == "unsafe-subprocess" or settings.sandbox.minimum_level == "none":
+        raise UsageError(
+            "code from other people is never run without a sandbox",
+            remedy="use the default values of sandbox.backend and sandbox.minimum_level",
+        )
+
+
 def archive_limits(settings: Settings) -> ArchiveLimits:
     """Return the limits on archives from the settings."""
     serve = settings.serve

@@ -18,7 +18,6 @@ from suture.interfaces.jobs.job import RUN_ID, Job
 from suture.interfaces.jobs.job_registry import DAY_S
 from suture.interfaces.jobs.project_archives import ARCHIVE_ID
 from suture.interfaces.jobs.tuning import MIN_UPLOAD_AGE_S
-from suture.loop.resume.recorded_run import is_transient_end
 
 log = logging.getLogger("suture.interfaces.jobs")
 INCOMPLETE_PREFIX, REMOVAL_PREFIX = ".new-", ".new-gone-"
@@ -127,6 +126,8 @@ def _read_project_folder(ledger: Path) -> Path | None:
 
 def _is_finished(run: RunFolder) -> bool:
     """Return whether a run has reached its own end; an unreadable run could still be resumed."""
+    from suture.loop.resume.recorded_run import is_transient_end  # slow to import, and seldom needed
+
     try:
         end = find_final_event(read_ledger(run.ledger_path).events)
     except StorageError:

@@ -20,7 +20,7 @@ from suture.core.safe_files import read_state_file
 from suture.core.settings import Settings
 from suture.core.settings.rendering import describe_invalid_value
 from suture.errors import SutureError, UsageError
-from suture.interfaces.jobs.job_execution import require_sandbox
+from suture.interfaces.jobs.project_sources import require_sandbox
 from suture.interfaces.mcp.mcp_tools import add_tools, find_judgement, find_requested_run, read_run_diff
 from suture.interfaces.mcp.server_context import ServerContext
 from suture.interfaces.narrative.run_list import list_summary_rows

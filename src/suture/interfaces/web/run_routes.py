@@ -7,12 +7,9 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Request
 
-from suture.api import ReviewAnswer, apply, pending_review, undo
-from suture.api.interruption import run_in_loop_thread
 from suture.core.ledger import find_first_payload, kinds
 from suture.interfaces.jobs import Job
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
-from suture.interfaces.web.pull_requests import prepare_pull_request
 from suture.interfaces.web.request_guard import Caller
 from suture.interfaces.web.rest_schemas import (
     ArchiveReceipt,
@@ -108,6 +105,8 @@ async def review(
     run: Run, answer_body: ReviewAnswerRequest, service: WebServiceDependency, caller: Reviewer
 ) -> RunAccepted:
     """Answer the question that this run waits for, so that it continues."""
+    from suture.api import ReviewAnswer, pending_review
+
     folder = require_ledger(service, run)
     question = pending_review(folder.path)
     if question is None:
@@ -126,6 +125,9 @@ async def review(
 @router.post("/runs/{run}/apply", responses=problem_responses(404, 409))
 async def apply_change(run: Run, service: WebServiceDependency, _: Admin) -> RunDetails:
     """Write the change of a healed run into the files of its project, which is below one of serve.roots."""
+    from suture.api import apply
+    from suture.api.interruption import run_in_loop_thread
+
     _require_own_project(service, run)
     await run_in_loop_thread(apply(run, settings=service.settings))  # it waits for other processes
     return await _describe_run(service, run)
@@ -147,6 +149,8 @@ async def apply_rival(
 @router.post("/runs/{run}/undo", responses=problem_responses(404, 409))
 async def undo_change(run: Run, service: WebServiceDependency, _: Admin) -> RunDetails:
     """Revert what this run has applied to its project."""
+    from suture.api import undo
+
     _require_own_project(service, run)
     await asyncio.to_thread(undo, run, settings=service.settings)
     return await _describe_run(service, run)
@@ -160,6 +164,8 @@ async def open_pull_request(run: Run, service: WebServiceDependency, caller: Adm
     The project is a checkout of a branch from GitHub below one of serve.roots, with what the run has repaired
     committed, and the server has a token (SUTURE_KEYS_CI). The gates of `suture ci` apply.
     """
+    from suture.interfaces.web.pull_requests import prepare_pull_request
+
     _require_own_project(service, run)
     prepared = await asyncio.to_thread(prepare_pull_request, run, service.settings)
     if prepared is None:

@@ -19,7 +19,7 @@ from fastapi import FastAPI
 
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, UsageError, describe_fault
-from suture.interfaces.jobs.job_execution import require_sandbox
+from suture.interfaces.jobs.project_sources import require_sandbox
 from suture.interfaces.web.request_guard import AccessTokens
 from suture.interfaces.web.tuning import (
     BODY_TIMEOUT_S,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import Counter as Counts
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -74,6 +76,8 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
         service.pool.recover()
         cleanup_task = asyncio.create_task(service.clean_up_uploads())
         app.state.ready, app.state.stopping = True, False
+        # A few routes need it. Its import takes most of a second, in which the server already answers the others.
+        threading.Thread(target=import_module, args=("suture.api",), daemon=True).start()
         try:
             yield
         finally:

@@ -45,7 +45,7 @@ from suture.core.settings import Settings
 from suture.errors import SutureError, UsageError
 from suture.interfaces.editor.acp.prompt_turn import COMMANDS, PromptTurn
 from suture.interfaces.editor.acp.session_store import Session, SessionStore
-from suture.interfaces.jobs.job_execution import require_sandbox
+from suture.interfaces.jobs.project_sources import require_sandbox
 
 INVALID_PARAMS, INTERNAL_ERROR = -32602, -32603
 """JSON-RPC's codes for errors that the client can fix, and for those that it cannot."""

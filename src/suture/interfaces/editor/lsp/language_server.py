@@ -26,7 +26,7 @@ from suture.interfaces.editor.lsp.run_findings import (
     make_diagnostics,
 )
 from suture.interfaces.editor.tuning import MAX_FILE_BYTES
-from suture.interfaces.jobs.job_execution import require_sandbox
+from suture.interfaces.jobs.project_sources import require_sandbox
 from suture.interfaces.narrative.certificate_rendering import certificate_lines
 from suture.interfaces.narrative.plain_text import sanitize_text
 from suture.models import NO_MODEL

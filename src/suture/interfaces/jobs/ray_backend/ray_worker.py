@@ -18,8 +18,7 @@ from suture.core.ledger import RunFolder
 from suture.core.settings import Settings, load_settings
 from suture.errors import StorageError
 from suture.interfaces.jobs.job import Job, JobEnd, job_as_json, job_from_json
-from suture.interfaces.jobs.job_execution import run_spend
-from suture.interfaces.jobs.job_process import JobProcess, start_standalone_job
+from suture.interfaces.jobs.job_process import JobProcess, run_spend, start_standalone_job
 from suture.interfaces.jobs.job_registry import CANCELLED
 from suture.interfaces.jobs.tuning import DATABASE_TIMEOUT_S, MAX_WORKER_STARTS, STOP_POLL_S
 from suture.interfaces.jobs.upload_cleanup import remove_unused_uploads
