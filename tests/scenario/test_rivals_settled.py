@@ -164,8 +164,8 @@ async def test_without_a_model_the_first_sentence_says_that_the_tests_do_not_dec
     assert result.outcome == "healed", result.reason
     assert lines[0].startswith("Healed, but your tests do not decide:")
     assert any(line.startswith("  2: total = ") for line in lines)
-    assert any(line.strip().startswith(("now: ", "now and with ")) for line in lines)
-    assert any(re.match(r"\s+(now and )?with [\d, and]*2[^:]*: ", line) for line in lines)
+    assert any(line.strip().startswith("your code") for line in lines)
+    assert any(re.match(r"\s+(your code and )?changes? [\d, and]*2[^:]*: ", line) for line in lines)
     shown = result_as_json(result, folder, ())["undetermined"]
     assert len(shown["changes"]) >= 2
     assert all(len(call["answers"]) == len(shown["changes"]) for call in shown["calls"])

@@ -108,7 +108,7 @@ def repeat_change(group: list[tuple[Edit, Mutant]], *, in_one_function: bool) ->
         operator=likeliest.operator,
         line=likeliest.line,
         prior=tuning.REPEATED_FACTOR * likeliest.prior,
-        label=f"{likeliest.label}, and at {len(group) - 1} more place(s)",
+        label=f"{likeliest.label}, and at {len(group) - 1} more place{'s' if len(group) > 2 else ''}",
         in_function_body=in_one_function and all(mutant.in_function_body for _, mutant in group),
     )
 

@@ -104,7 +104,7 @@ def test_a_failed_heal_says_why_and_what_to_try(suture: Suture, tmp_path: Path) 
     )  # the second command shows the suspicious lines
     assert "none makes all tests pass." in result.stderr
     assert "Not healed: the search found no repair" in result.stderr
-    assert "1 of 1 still fail:\n  test_a.py::test_f\n" in result.stderr
+    assert "1 of 1 still fails:\n  test_a.py::test_f\n" in result.stderr
     assert "Let a model continue: suture fork " in result.stderr
 
 

@@ -221,7 +221,7 @@ async def test_a_session_continues_with_a_new_agent(tmp_path: Path) -> None:
         ] == [session]
 
         await agent.load_session(str(project), session)
-        assert "1 of 1 fail" in editor.messages
+        assert "1 of 1 fails" in editor.messages
         assert "/resume continues it" in editor.messages
 
         await agent.prompt(session, [text_block("/resume")])

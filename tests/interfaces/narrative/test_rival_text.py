@@ -44,9 +44,9 @@ def test_a_line_that_all_changes_add_is_shown_once_and_a_division_is_not_a_separ
         "1 (this diff): return (a + b) / 3",
         "2: return (a + c) / 2",
         "and 7 more",
-        "median([1, 2])",
-        f"  now and with 1: {CRASH}",
-        "  with 2: 1.5",
+        "median([1, 2]):",
+        f"  your code and change 1: {CRASH}",
+        "  change 2: 1.5",
     ]
 
 
@@ -75,7 +75,12 @@ def test_only_a_few_lines_that_all_changes_add_are_shown() -> None:
 
 def test_equal_answers_are_one_line_and_a_repair_without_an_answer_is_not_named() -> None:
     call = kinds.ComparedCall(call="f(0)", before="0", answers=("1", "2", "1", "", "1"))
-    assert list(answer_lines(call)) == ["f(0)", "  now: 0", "  with 1, 3 and 5: 1", "  with 2: 2"]
+    assert list(answer_lines(call)) == [
+        "f(0):",
+        "  your code: 0",
+        "  changes 1, 3 and 5: 1",
+        "  change 2: 2",
+    ]
 
 
 def test_every_sentence_about_one_run_has_the_same_number_of_changes() -> None:

@@ -117,7 +117,9 @@ def render_delivery(payload: Payload) -> str | None:
         case kinds.CertificateWritten(fixed=fixed):
             # The confidence is left out here: the run's result can lower it below the certificate's.
             strength = _test_strength(payload, detailed=True)
-            return f"certificate: {format_count(fixed, 'test')} fixed.{f' {strength}.' if strength else ''}"
+            verb = "passes" if fixed == 1 else "pass"
+            newly = f"{format_count(fixed, 'test')} {verb} only with the change"
+            return f"certificate: {newly}.{f' {strength}.' if strength else ''}"
         case kinds.ApplyStarted(files=files, root=root, undo=undo):
             return f"about to write: {', '.join(files)} in {root}; data for the undo: {undo}"
         case kinds.TreeApplied(files=files, root=root):

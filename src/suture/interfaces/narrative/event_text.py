@@ -136,7 +136,9 @@ def _task_prepared(prepared: kinds.TaskPrepared) -> str:
     subject = "checks" if prepared.checks or not command else "tests"
     text = f"{subject}: {' and '.join(checks) or 'none, so nothing can be verified'}"
     if prepared.python:
-        text += f"; Python is {prepared.python}, {prepared.python_origin}"
+        text += (
+            f"; Python is {prepared.python}, {prepared.python_origin.removesuffix(f' ({prepared.python})')}"
+        )
     if prepared.toolchain:
         text += f"; {prepared.language} is {prepared.toolchain}"
     if prepared.inferred_examples:

@@ -136,7 +136,7 @@ def list_facts(judgement: Judgement, *, suggest_commands: bool = True) -> Iterat
     yield "Tests", SCOPE_TEXTS[judgement.scope.kind].format(judgement.scope) + _render_counts(judgement)
     yield "Proof", _render_proof(judgement)
     if guards.unmeasured == "no_changed_code" or (guards.unmeasured is None and not guards.changed):
-        guarded = "nothing has changed that tests of the code could notice"
+        guarded = "no code has changed that tests could guard"
     elif guards.unmeasured is None:
         ran = guards.changed - sum(map(len, guards.not_run.values()))
         guarded = f"the tests run {ran} of {guards.changed} changed statements"

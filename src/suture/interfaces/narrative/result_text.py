@@ -363,7 +363,8 @@ def failing_lines(verdict: Verdict) -> Iterator[str]:
     tests = len(verdict.passed) + len(verdict.failed) - len(tools)
     findings = len(tools & verdict.failed)
     failed = len(verdict.failed) - findings
-    failing = f"{failed} of {tests} still fail" if failed or not findings else ""
+    verb = "fails" if failed == 1 else "fail"
+    failing = f"{failed} of {tests} still {verb}" if failed or not findings else ""
     left = f"{format_count(findings, 'finding')} left" if findings else ""
     yield f"{', '.join(filter(None, (left, failing)))}:"
     for counterexample in verdict.counterexamples[:MAX_COUNTEREXAMPLES]:

@@ -90,12 +90,12 @@ def answer_lines(call: kinds.ComparedCall) -> Iterator[str]:
     for number, answer in enumerate(call.answers, 1):
         if answer:
             numbers.setdefault(answer, []).append(str(number))
-    yield call.call
+    yield f"{call.call}:"
     if call.before and call.before not in numbers:
-        yield f"  now: {call.before}"
+        yield f"  your code: {call.before}"
     for answer, names in numbers.items():
-        now = "now and " if answer == call.before else ""
-        yield f"  {now}with {_join(names)}: {answer}"
+        now = "your code and " if answer == call.before else ""
+        yield f"  {now}change{'' if len(names) == 1 else 's'} {_join(names)}: {answer}"
 
 
 def difference_lines(

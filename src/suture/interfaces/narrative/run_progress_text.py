@@ -167,7 +167,8 @@ class ProgressNarrator:
     def _checked(self, checked: kinds.CandidateChecked) -> Iterator[str]:
         total = checked.passed + checked.failed
         if checked.candidate == UNCHANGED_CODE:
-            counts = "all pass" if not checked.failed else f"{checked.failed} of {total} fail"
+            verb = "fails" if checked.failed == 1 else "fail"
+            counts = "all pass" if not checked.failed else f"{checked.failed} of {total} {verb}"
             if checked.tool_checks:
                 counts = _diagnostic_counts(checked, f" of {render_tools(self._tools)}")
             elif checked.unreached:

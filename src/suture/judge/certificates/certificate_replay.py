@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from suture.core.records import Candidate, Task, UnmeasuredReason, Verdict
 from suture.core.records.unmeasured_text import render_unmeasured
@@ -108,7 +109,9 @@ async def replay_certificate(
         shown_links = check_links(certificate.task.links, {*files, *certificate.result}, links)
         yield confirm("project", f"{counts}{further}{shown_links}{render_left_out(left_out)}")
         after = check_certified_diff(certificate, files)
-        yield confirm("diff", f"it results in the certified {', '.join(sorted(certificate.result))}")
+        yield confirm(
+            "diff", f"applied to these files, it gives the certified {', '.join(sorted(certificate.result))}"
+        )
         task = replace(strip_task(certificate.task), files=files)
         prepared = await _prepare_certified_suite(certificate, task, sandbox, settings, interpreter)
         suite = replace(prepared, flaky_tests=frozenset(certificate.flaky_tests))
@@ -127,9 +130,10 @@ async def replay_certificate(
         yield confirm("files", f"it changes no test and no protected file{newly_used}")
         complete_before, before = await _replay_before(certificate, suite)
         if before is not None:
-            verb = "fails" if len(before.failed) == 1 else "fail"
-            detail = f"{_count_checks(certificate, before.failed)} {verb} and {len(before.passed)} pass, as certified"
-            yield confirm("before", detail)
+            failing, passing = _count_checks(certificate, before.failed, "fail"), len(before.passed)
+            yield confirm(
+                "before", f"{failing}, and {passing} {'passes' if passing == 1 else 'pass'}, as certified"
+            )
         complete_after, verdict = await check_with_flaky_tests(candidate, suite)
         _require_after(certificate, before, verdict, settings.loop.trust_threshold)
         await require_flaky_tests(suite_with_packages, after, complete_before, complete_after)
@@ -212,7 +216,7 @@ def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) 
     failing = sum(not outcome.passed for outcome in others)
     aside = f"; {len(others)} more do not decide, and {failing} of these do not pass" if others else ""
     passing = [outcome.check_id for outcome in deciding if outcome.passed]
-    text = f"{_count_checks(certificate, passing)} {'passes' if len(passing) == 1 else 'pass'}"
+    text = _count_checks(certificate, passing, "pass")
     if certificate.before:
         fixed = len({outcome.check_id for outcome in deciding} & {*certificate.fixed})
         text += f", {fixed} of them only with the change; none fails that passed before"
@@ -224,10 +228,12 @@ def _render_after(certificate: Certificate, verdict: Verdict, threshold: float) 
     return f"{text}{aside}{flaky}"
 
 
-def _count_checks(certificate: Certificate, checks: Collection[str]) -> str:
-    """Return how many checks there are; those of a repair are called tests, as in its run."""
+def _count_checks(certificate: Certificate, checks: Collection[str], verb: Literal["pass", "fail"]) -> str:
+    """Return how many checks pass or fail; those of a repair are called tests, as in its run."""
     noun = "test" if certificate.task.kind == "heal" else "check"
-    return f"{len(checks)} {noun}{'' if len(checks) == 1 else 's'}"
+    if len(checks) == 1:
+        return f"1 {noun} {'passes' if verb == 'pass' else 'fails'}"
+    return f"{len(checks)} {noun}s {verb}"
 
 
 def _require_after(

@@ -92,8 +92,8 @@ def show_suspects(run: RunFolder, *, as_json: bool) -> None:
     searched = last_payload(events, SearchFinished)
     if searched is None:
         raise UsageError(
-            f"run {run.id} did not localize a fault",
-            remedy="`suture heal` does if tests fail and repair.enabled is on",
+            f"run {run.id} has no suspicious lines: no search ended in it",
+            remedy="`suture heal` searches if tests fail and repair.enabled is on",
         )
     if as_json:
         print_json([vars(fault) for fault in searched.faults])

@@ -147,7 +147,8 @@ def time_threads(path: Path, cache: Path) -> None:
     except ModelError as fault:
         print_note(f"threads were not timed: {fault.message}")
         return
-    print_note(f"{calibration.threads} thread(s) generate fastest on this machine")
+    threads = "1 thread is" if calibration.threads == 1 else f"{calibration.threads} threads are"
+    print_note(f"{threads} the fastest on this machine")
 
 
 @models_app.command("serve")
