@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from suture.agents.replies.fenced_blocks import CodeBlock, CodePart, TextEdit, UnusablePart, fenced_blocks
 from suture.agents.replies.repaired_files import apply_repair, read_edited_files
-from suture.agents.replies.reply_scanning import scan_reply
+from suture.agents.replies.reply_scanning import find_unfenced_code, scan_reply
 from suture.agents.replies.written_files import collect_written_files
 from suture.agents.roles.coder import RepairBrief, WriteBrief
 from suture.agents.tuning import MAX_REPEATED_LINES, MIN_REPETITIONS
@@ -88,9 +88,6 @@ def _bound_names(tree: ast.Module) -> Iterator[str]:
             yield node.name
 
 
-CODE_STARTS = ("def ", "class ", "import ", "from ", "@", "async ")
-
-
 @limit_parsing_work
 def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str, str]:
     """Return the files in a reply, path -> text.
@@ -104,7 +101,7 @@ def files_from_reply(reply: Reply, brief: WriteBrief | RepairBrief) -> dict[str,
     blocks = [block for block in fenced_blocks(reply.text) if block.may_be_code]
     is_cut = reply.finish == "length"
     if not blocks:
-        blocks = _find_unfenced_code(reply)
+        blocks = _find_unfenced_code(reply.text)
     usable = [_complete_block(block, is_cut=is_cut) for block in blocks]
     usable = [block for block in usable if block.code.strip()]
     packages = _empty_package_files(blocks, brief)
@@ -178,18 +175,10 @@ def repeats_itself(text: str) -> bool:
     return False
 
 
-def _find_unfenced_code(reply: Reply) -> list[CodeBlock]:
-    """Return the longest valid code in a reply without fences, from the first line that starts like code."""
-    lines = split_lines(reply.text)
-    starts = [number for number, line in enumerate(lines) if line.startswith(CODE_STARTS)]
-    for start in starts[:1]:  # at most one
-        for end in range(len(lines), start, -1):
-            code = "".join(lines[start:end])
-            if is_valid_python(code):
-                return [CodeBlock(code=code)]
-    if not starts and reply.text.startswith((" ", "\t")):
-        return [CodeBlock(code=reply.text)]
-    return []
+def _find_unfenced_code(text: str) -> list[CodeBlock]:
+    """Return the code of a reply without fences, or all of a reply that begins like the body of a function."""
+    blocks = [CodeBlock(code=part.code) for part in find_unfenced_code(text)]
+    return [CodeBlock(code=text)] if not blocks and text.startswith((" ", "\t")) else blocks
 
 
 def _complete_block(block: CodeBlock, *, is_cut: bool) -> CodeBlock:

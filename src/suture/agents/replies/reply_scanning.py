@@ -301,7 +301,7 @@ def _read_heredocs(lines: Sequence[str], start: int) -> list[ReplyPart]:
     return parts
 
 
-def find_unfenced_code(text: str) -> list[ReplyPart]:
+def find_unfenced_code(text: str) -> list[CodePart]:
     """Return the code of a reply without any fence: from the first line that starts like code to the last valid end."""
     lines = text.replace("\r\n", "\n").split("\n")
     start = next((n for n, line in enumerate(lines) if line.startswith(CODE_STARTS)), None)
