@@ -1,10 +1,10 @@
 """Attempt polyglot exercises twice with Suture, mini-swe-agent or aider, on one server and with equal tokens.
 
-    suture models serve qwen2.5-coder-1.5b --port 8377 --set model.slots=1          # prints the key
-    SUTURE_DATA=... python benchmarks/exercism_tracks.py TASKS                      # then npm install, as it says
+    suture models serve qwen2.5-coder-1.5b --port 8377 --set model.slots=1  # prints the key
+    SUTURE_DATA=... python benchmarks/exercism_tracks.py TASKS  # then npm install, as it says
     OPENAI_API_KEY=KEY python benchmarks/polyglot_agents.py TASKS --arm suture --first 2
     OPENAI_API_KEY=KEY python benchmarks/polyglot_agents.py TASKS --arm mini --first 2 --programs ~/agents
-    python benchmarks/polyglot_agents.py TASKS                                      # prints the table so far
+    python benchmarks/polyglot_agents.py TASKS  # prints the table so far
 
 Each arm gets the instructions and the stubs. If the exercise's tests fail on what it wrote, it gets a second attempt,
 with the tests and what they printed. The tests grade in Suture's sandbox, the same way for each arm, and only the
@@ -59,9 +59,7 @@ SECOND_ATTEMPT = (
     "{statement}\n\nThe files are written, but tests fail. The tests are correct: do not change them. "
     "`{command}` runs them, and printed:\n\n{output}\n\nCorrect {files} so that all tests pass."
 )
-MINI_OPTIONS = (
-    "-c mini_textbased.yaml -c model.model_class=litellm_textbased -c model.model_kwargs.temperature=0"
-)
+MINI_OPTIONS = "--model-class litellm_textbased -c mini_textbased.yaml -c model.model_kwargs.temperature=0"
 """The small model writes no tool calls, so it gets mini-swe-agent's configuration without them."""
 AIDER_OPTIONS = "--edit-format whole --no-git --no-stream --no-pretty --max-chat-history-tokens 32768"
 """The format that aider itself chooses for a model that it does not know, and no summary of the ended chat."""
@@ -206,9 +204,7 @@ async def measure_arm(exercises: Sequence[PolyglotTask], wanted: argparse.Namesp
     with counting_proxy(wanted.server) as (url, counts):
         counts.max_reply_tokens = MAX_REPLY_TOKENS
         model = open_served_model(wanted.model, url, settings)
-        tasks = [
-            LimitedTask(exercise=exercise, wanted=wanted, url=url, counts=counts) for exercise in exercises
-        ]
+        tasks = [LimitedTask(exercise=each, wanted=wanted, url=url, counts=counts) for each in exercises]
         try:
             await measure_folder(
                 tasks, wanted.out / wanted.arm, settings, model, environment=environment, on_row=print_row
