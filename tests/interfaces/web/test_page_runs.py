@@ -266,7 +266,9 @@ def test_all_tabs_are_there_at_first(browser_page: BrowserPage, written_run: str
     page = browser_page.visit(f"/runs/{written_run}")
     names = page.get_by_label("Details of this run").get_by_role("link").all_inner_texts()
     assert names == ["Checks", "Timeline", "Candidates", "Cost", "Steps", "Graph", "Certificate"]
-    assert page.locator(".warn").inner_text().startswith("Confidence: 0.")
+    # A low confidence changes the sign of the outcome, too.
+    assert page.locator(".warn").all_inner_texts()[0] == "\u2248"
+    assert page.locator(".warn").all_inner_texts()[1].startswith("Confidence: 0.")
 
 
 def test_the_files_that_a_run_wrote_come_first(browser_page: BrowserPage) -> None:
@@ -284,6 +286,9 @@ def test_the_files_that_a_run_wrote_come_first(browser_page: BrowserPage) -> Non
         diff,
     )
     expect(page.locator(".file h3 > span:first-child")).to_have_text(["store.py", "app.py", "books.py"])
+    expect(page.get_by_text("app.py", exact=True)).to_be_hidden()
+    page.get_by_text("2 more files, which Suture added for the project").click()
+    expect(page.get_by_text("app.py", exact=True)).to_be_visible()
 
 
 def test_a_diff_shows_a_missing_newline_at_the_end_and_the_path_of_an_empty_file(

@@ -49,7 +49,7 @@ STREAM_RESPONSE: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/judgements",
     response_model=JudgementReport,
-    responses={**problem_responses(409, 415, 429), **STREAM_RESPONSE},
+    responses={**problem_responses(404, 409, 415, 429), **STREAM_RESPONSE},
 )
 async def judge(
     request_body: JudgeRequest,

@@ -53,7 +53,7 @@ async def send_archive(request: Request, service: WebServiceDependency, _: Runne
     return ArchiveReceipt(archive=name, files=files)
 
 
-@router.post("/runs", status_code=202, responses=problem_responses(409, 415, 429))
+@router.post("/runs", status_code=202, responses=problem_responses(404, 409, 415, 429))
 async def start_run(
     request_body: NewRunRequest, service: WebServiceDependency, caller: Runner, key: Key = ""
 ) -> RunAccepted:

@@ -65,12 +65,15 @@ export function filesOf(diff) {
 export const isNew = (file) => file.rows.every((row) => row.length === 1 || row[0] === null);
 export const textOf = (file) => file.rows.filter((row) => row.length > 1).map((row) => (row[3].endsWith(NO_END) ? row[3].slice(0, -1) : `${row[3]}\n`)).join("");
 
-// `first` are the files that come first, such as those that a model has written, before those of a skeleton.
+// `first` are the files that come first, such as those that a model has written. The others, such as those of a skeleton, are folded.
 export function diffView(diff, before, after, signal, first = []) {
   const view = el("div", { class: "diffs" });
-  const files = filesOf(diff).sort((one, other) => first.includes(other.name) - first.includes(one.name));
+  const files = filesOf(diff);
+  const isFirst = ({ name }) => first.includes(name) || !files.some((file) => first.includes(file.name));
+  const others = files.filter((file) => !isFirst(file));
   const narrow = window.matchMedia(NARROW);
-  const draw = () => fill(view, files.map((file) => fileView(file, before, after, narrow.matches)));
+  const views = (shown) => shown.map((file) => fileView(file, before, after, narrow.matches));
+  const draw = () => fill(view, views(files.filter(isFirst)), others.length ? el("details", {}, el("summary", {}, `${others.length} more files, which Suture added for the project`), views(others)) : null);
   narrow.addEventListener("change", draw, { signal });
   draw();
   return files.length ? view : note("There are no differences.");

@@ -165,7 +165,7 @@ function headOf(state, refresh) {
       el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe ? projectName(recipe) : null, model ? modelName(model) : null, age(started), el("span", { class: "id" }, run)]
         .filter(Boolean).map((one) => el("span", {}, one))),
       kind === "write" && task.length > title.length + 1 ? el("details", {}, el("summary", {}, "The whole task"), code(task, "The whole task")) : null]],
-    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, shown.undecided], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
+    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, shown.undecided || isDoubted(shown.confidence)], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
       el("p", { class: "outcome" }, mark(now, isStopped(state.shown) ? "cancelled" : ended, isOpen), el("span", {}, isStopped(state.shown) ? stopText(state, used) : NO_RESULT[now] || headline,
         used && now === "ended" && !isStopped(state.shown) ? el("span", { class: "hint" }, ` It took ${duration(used)}.`) : null))])],
     [failed, ({ shown, failed: fallen }) => [shown.error, fallen?.message], ([error]) => [error && !isStopped(state.shown) ? fault(new Problem(200, error)) : null, state.failed ? fault(state.failed) : null]],
@@ -173,7 +173,7 @@ function headOf(state, refresh) {
     [change, ({ shown }) => [shown.state, shown.has_diff, shown.outcome], async ([now, there, ended]) => {
       if (now !== "ended" || !there) { state.diff = ""; return null; }
       state.diff = await text(`/v1/runs/${run}/diff`, signal);
-      return [ended === "healed" ? null : el("h2", {}, "Best candidate so far, not accepted"), diffView(state.diff, "before", "after", signal, state.shown.written)];
+      return [ended === "healed" ? null : el("h2", {}, "Best candidate so far, not accepted"), diffView(state.diff, "before", "after", signal, state.shown.kind === "write" ? state.shown.written : [])];
     }],
     [rivals, ({ shown, events }) => [events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, shown.can_apply && caller.role === "admin" && !shown.applied.length], ([undetermined, mayApply]) => rivalChanges(undetermined, messages, mayApply ? (number) => (number === 1 ? apply : applyRival(number)) : null)],
     [evidence, ({ shown }) => (isActive(shown) ? [] : [shown.evidence, shown.remarks]), ([sentence, remarks]) => [
