@@ -16,6 +16,12 @@ CPP = "namespace clocks {\nint tick(int n) {\n    return 0;\n}\n}\n"
     ("path", "original", "code"),
     [
         ("src/lib.rs", RUST, "pub struct Clock;\n\npub fn tick(a: i32) -> i32 {\n    a + 1\n}\n"),
+        # The call in a condition looks like the head of a function.
+        (
+            "src/lib.rs",
+            "pub fn has(a: &[i32]) -> bool {\n    if !a.contains(&1) {\n        return false;\n    }\n    true\n}\n",
+            "pub fn has(a: &[i32]) -> bool {\n    a.contains(&1)\n}\n",
+        ),
         (
             "Clock.java",
             JAVA,

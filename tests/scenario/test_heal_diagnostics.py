@@ -16,6 +16,7 @@ from suture.core.ledger import read_ledger, select_events
 from suture.core.ledger.kinds import CertificateWritten
 from suture.core.records import Result
 from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, SandboxSettings, Settings
+from suture.core.settings.schema import ProfileSettings
 from suture.judge.runners.diagnostics.lent_programs import find_ruff
 from suture.testing import ScriptedModel
 
@@ -135,6 +136,48 @@ async def test_a_repair_of_a_test_is_combined_with_unsafe_fixes_which_the_result
     assert "+        if price >= limit:" in result.diff
     assert "+def add(price, log=None):" in result.diff
     assert [warning for warning in result.warnings if "'ruff check --fix --unsafe-fixes .'" in warning]
+
+
+@pytest.mark.heavy
+async def test_a_conversation_leaves_a_silenced_linter_behind_and_tidies_the_test_that_it_reports(
+    tmp_path: Path, run_settings: Settings, require: Require
+) -> None:
+    require("ruff", find_ruff(None) is not None, "ruff is not installed")
+    line = "    assert total([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20], 19) == 20\n"
+    files = {
+        "cart.py": CART.replace("total(prices, limit)", "total(prices, limit, log=[])").replace(
+            "import json\nimport os\n", ""
+        ),
+        "ruff.toml": "line-length = 90\nlint.select = ['E501', 'B006', 'E741']\n",
+        "test_cart.py": f"from cart import total\n\n\ndef test_total():\n{line}",
+    }
+    files["cart.py"] += "\n\ndef is_dear(price):\n    l = price > 100\n    return l\n"
+    bad = "    l = price > 100"
+    silenced = f"cart.py\n<<<<<<< SEARCH\n{bad}\n=======\n{bad}  # noqa\n>>>>>>> REPLACE\n"
+    right = (
+        f"cart.py\n<<<<<<< SEARCH\n{bad}\n    return l\n=======\n    return price > 100\n>>>>>>> REPLACE\n"
+        f"test_cart.py\n<<<<<<< SEARCH\n{line}=======\n    prices = list(range(21))\n"
+        "    assert total(prices, 19) == 20\n>>>>>>> REPLACE\n"
+    )
+    tidied = line.replace("total([", "total(\n        [").replace("], 19)", "],\n        19,\n    )")
+    layout = f"test_cart.py\n<<<<<<< SEARCH\n{line}=======\n{tidied}>>>>>>> REPLACE\n"
+    model = ScriptedModel([silenced, right, layout])
+    settings = run_settings.model_copy(
+        update={
+            "budget": BudgetSettings(attempts=12, seconds=200),
+            "model": ModelSettings(name="none", profile=ProfileSettings(capable=True)),
+        }
+    )
+    project, command = write_files(tmp_path / "project", files), f"ruff check . && {BARE_PYTEST}"
+
+    result = await heal(project, HealOptions(test=command, settings=settings, model=model))
+
+    assert f"This command must pass:\n\n    {command}" in model.calls[0].messages[1].content
+    assert "test_cart.py may not be changed, except for its layout" in model.calls[2].messages[-1].content
+    assert result.outcome == "healed", result.reason
+    assert "noqa" not in result.diff
+    assert "+    return price > 100" in result.diff
+    assert [warning for warning in result.warnings if "--unsafe-fixes" in warning]
 
 
 @pytest.mark.heavy

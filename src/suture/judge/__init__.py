@@ -8,7 +8,12 @@ code, and no candidate may choose how it is judged.
 from suture.judge.extraction.call_examples import extract_calls, find_unread_calls
 from suture.judge.extraction.doctest_examples import extract_asserts
 from suture.judge.extraction.prose_examples import extract_examples, find_unread_examples
-from suture.judge.protected_files import find_protected_files, find_protected_paths, is_dependency_file
+from suture.judge.protected_files import (
+    find_protected_files,
+    find_protected_paths,
+    find_tidiable_files,
+    is_dependency_file,
+)
 from suture.judge.suite import Suite, prepare_suite
 from suture.judge.triage import (
     RerunFailures,
@@ -29,6 +34,7 @@ __all__ = [
     "extract_examples",
     "find_protected_files",
     "find_protected_paths",
+    "find_tidiable_files",
     "find_unread_calls",
     "find_unread_examples",
     "grade_program",

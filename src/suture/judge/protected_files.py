@@ -73,10 +73,15 @@ def _is_tidied(path: str, text: str, suite: Suite) -> bool:
 
     Tests may change in this way, because they decide as before.
     """
-    task, reported = suite.task, suite.diagnostics.reported_files if suite.diagnostics else frozenset[str]()
-    if path not in reported or path not in task.files or is_protected(path, task.user_protected):
+    if path not in find_tidiable_files(suite) or is_protected(path, suite.task.user_protected):
         return False
-    return changes_only_layout(path, decode_text(task.files[path]), text)
+    return changes_only_layout(path, decode_text(suite.task.files[path]), text)
+
+
+def find_tidiable_files(suite: Suite) -> frozenset[str]:
+    """Return the files that a linter or formatter reports. Of tests among them, a candidate may change the layout."""
+    reported = suite.diagnostics.reported_files if suite.diagnostics else frozenset[str]()
+    return reported & suite.task.files.keys()
 
 
 def _find_shadowing_files(candidate_files: Mapping[str, str], suite: Suite) -> frozenset[str]:

@@ -82,7 +82,7 @@ CARGO = {
         "level": "error",
         "code": {"code": "E0384"},
         "message": "cannot assign twice",
-        "spans": [{"is_primary": True, "file_name": "src/lib.rs", "line_start": 4}],
+        "spans": [{"is_primary": True, "file_name": "src/lib.rs", "line_start": 4, "byte_start": 50}],
     },
 }
 PYRIGHT = {
@@ -134,7 +134,13 @@ HOOKS = (
         ("go vet", "", VET, [("a.go", 7, "printf", "bad verb")]),
         ("go build", "", "# p\n./m.go:9:2: count declared but not used\n", [
             ("m.go", 9, "error", "count declared but not used")]),
-        ("cargo check", CARGO, "", [("src/lib.rs", 4, "E0384", "cannot assign twice")]),
+        (
+            "cargo clippy",
+            # The library itself, and the library as its tests use it.
+            f"{json.dumps(CARGO)}\n{json.dumps(CARGO)}\n",
+            "",
+            [("src/lib.rs", 4, "E0384", "cannot assign twice")],
+        ),
         ("pre-commit run", HOOKS, "", [("a.py", 1, "ruff-check F401", "unused")]),
     ],
 )  # fmt: skip
@@ -246,6 +252,9 @@ def test_a_suppression_may_become_narrower_and_its_code_may_change(before: str, 
         ("a.ts", "(item as any).prize", ("any",)),
         ("a.ts", "(x as unknown as T)", ("unknown",)),
         ("a.ts", "const many: number = 1;", ()),
+        ("a.js", "last = /** @type {any} */ (error);", ("any",)),
+        ("a.js", "/** @param {Array<*>} items */", ("any",)),
+        ("a.js", "/** @param {string[]} items of any kind */", ()),
         ("a.ts", "type T = any;", ("any",)),
         ("a.ts", "const f: () => any = g;", ("any",)),
         ("a.ts", "f(x as never)", ("never",)),

@@ -18,7 +18,7 @@ from suture.agents.replies.edit_problems import EditFault
 from suture.agents.replies.text_edits import DiffHunk, apply_hunks
 from suture.agents.tools.react_loop import cut_middle
 from suture.core.records import Candidate
-from suture.judge import find_protected_files
+from suture.judge import find_protected_files, find_tidiable_files
 from suture.project.workspace import decode_text, is_creatable, overlay_candidate
 
 LINE_RANGE = re.compile(r"(\d{1,7})(?:\D+(\d{1,7}))?")
@@ -77,11 +77,11 @@ class AgentTools:
         """
         protected = set(find_protected_files(texts, self.turn.suite))
         blocked = self._blocked_files({**self.turn.parent_files, **changed, **texts})
-        mixed = self.turn.suite.mixed_files
+        mixed, tidiable = self.turn.suite.mixed_files, find_tidiable_files(self.turn.suite)
         refused = [
             f"the tests in {path} may not be changed, only its other code"
             if path in mixed
-            else f"{path} may not be changed"
+            else f"{path} may not be changed{', except for its layout' if path in tidiable else ''}"
             for path in sorted(protected & texts.keys())
         ]
         refused += [f"the safety scan: {reason}" for path, reason in blocked.items() if path in texts]

@@ -53,7 +53,7 @@ from suture.errors import (
     ModelError,
     ReplyLost,
 )
-from suture.judge import find_protected_paths
+from suture.judge import find_protected_paths, find_tidiable_files
 from suture.models import Message, Reply, Sampling, ToolCall
 from suture.models.profiles import ModelProfile, find_profile
 from suture.models.tuning import ASCII_CHARS_PER_TOKEN
@@ -312,7 +312,9 @@ class _Conversation:
 
     @cached_property
     def _protected_paths(self) -> tuple[str, ...]:
-        return find_protected_paths(self._turn.files, self._turn.suite)
+        suite = self._turn.suite
+        protected = {*find_protected_paths(self._turn.files, suite)} - find_tidiable_files(suite)
+        return tuple(sorted(protected))
 
     async def _use(
         self, inputs: ToolInputs, changed: Mapping[str, str]

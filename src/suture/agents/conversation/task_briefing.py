@@ -14,6 +14,11 @@ from suture.agents.tuning import MAX_BRIEFED_OUTPUT_CHARS, MAX_LISTED_FACTS, MAX
 from suture.core.records import Counterexample, Task, Verdict, encode_record
 from suture.project.workspace import DEFAULT_PROTECTED
 
+TOOLS_TEXT = (
+    "Repair what the tools report. A comment that silences a tool, or a wider type such as `Any`, is no repair. "
+    "Of a test that a tool reports, only the layout and unused imports may change."
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class TaskBriefing:
@@ -38,8 +43,8 @@ class TaskBriefing:
 
     @property
     def command(self) -> str:
-        """Return the test command as a shell line."""
-        return shlex.join(self.task.test_command)
+        """Return the command that decides, with its linters and other tools, as a shell line."""
+        return " && ".join(map(shlex.join, self.task.commands))
 
     def render_task(self) -> str:
         """Return what is wanted, as Markdown."""
@@ -52,8 +57,10 @@ class TaskBriefing:
         elif task.kind == "write":
             content = f", with `{task.entry_point}` in it" if task.entry_point else ""
             parts.append(f"Write the file `{task.module}`{content}.")
-        if task.test_command:
+        if self.command:
             parts.append(f"This command must pass:\n\n    {self.command}")
+        if task.tools:
+            parts.append(TOOLS_TEXT)
         return "\n\n".join(parts)
 
     def render_markdown(self) -> str:
@@ -86,7 +93,7 @@ class TaskBriefing:
                 "kind": task.kind,
                 "statement": task.statement,
                 "language": task.language,
-                "test_command": list(task.test_command),
+                "test_command": list(task.full_command),
                 "failing": list(self.failing),
                 "facts": [encode_record(fact) for fact in self.facts],
                 "output": self.output,

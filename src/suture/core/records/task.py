@@ -257,11 +257,15 @@ class Task:
     project: Project | None = None
 
     @property
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """The commands that decide: those of the tools, then that of the tests, unless these only guard."""
+        tests = () if self.tests_only_guard or not self.test_command else (self.test_command,)
+        return (*self.tools, *tests)
+
+    @property
     def full_command(self) -> tuple[str, ...]:
         """The command that decides, tools included, as the user could have typed it; empty if there is none."""
-        tests = () if self.tests_only_guard or not self.test_command else (self.test_command,)
-        commands = (*self.tools, *tests)
-        return commands[0] if len(commands) == 1 else join_commands(commands)
+        return self.commands[0] if len(self.commands) == 1 else join_commands(self.commands)
 
     @property
     def given_files(self) -> dict[str, bytes]:

@@ -121,12 +121,17 @@ def find_warnings(
 
 
 def _describe_unsafe_fixes(candidate: Candidate, context: RunContext) -> Iterator[str]:
-    """Yield which fixes made a candidate, or the one that it was minimised from, that their tool calls unsafe."""
-    find = context.candidates.find_proposal
-    proposal = find(candidate.hash) or find(candidate.parent or "")
-    if proposal is not None and proposal.unsafe_fixes:
-        commands = ", ".join(map(repr, proposal.unsafe_fixes))
-        yield f"the change contains fixes by {commands} that may change what the code does"
+    """Yield which fixes made a candidate, or one that it was derived from, that their tool calls unsafe."""
+    hashes, parent = {candidate.hash}, candidate.parent
+    proposal = context.candidates.find_proposal(candidate.hash)
+    while proposal is None or not proposal.unsafe_fixes:
+        parent = proposal.parent if proposal is not None else parent
+        if parent is None or parent in hashes:
+            return
+        hashes.add(parent)
+        proposal = context.candidates.find_proposal(parent)
+    commands = ", ".join(map(repr, proposal.unsafe_fixes))
+    yield f"the change contains fixes by {commands} that may change what the code does"
 
 
 def _describe_flaky_tests(verdict: Verdict | None, context: RunContext) -> Iterator[str]:

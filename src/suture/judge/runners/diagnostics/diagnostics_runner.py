@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from suture.core.records import CheckOutcome, Counterexample, Task, VerdictNote
@@ -36,7 +36,8 @@ from suture.sandbox import BOX, Mount, RunRequest, RunResult, Sandbox
 LENT_PROGRAMS = "/lent"
 """Where the sandbox mounts a program of the user's that the project's environment lacks."""
 STUBS = (".pyi", ".d.ts", ".d.mts", ".d.cts")
-SUPPRESSION_CHECK = "{path}::no rule is switched off"
+SUPPRESSION_CHECK = "no rule is switched off"
+MAX_NAMED_SUPPRESSIONS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,20 +122,19 @@ class DiagnosticsRunner:
     async def run(self, files: Mapping[str, bytes]) -> CommandRun:
         """Run the tools on a project's files, and return an outcome for each diagnostic that is there or was.
 
-        Where a change switches a rule off, the file's earlier diagnostics still fail: nobody knows that they are
-        gone, and a silenced file must not look better than the one before.
+        That no rule is switched off is a check too. The task's own files pass it, so that a change which silences a
+        tool counts as a step back, however many diagnostics are gone.
         """
         is_base = dict(files) == dict(self._task.files)
-        suppressed = _find_suppressions(self._task.files, files)
         outcomes: list[CheckOutcome] = []
         outputs: list[str] = []
         wall_s = 0.0
         for tool in self.tools:
             run = tool.base if is_base else await run_tool(tool.command, tool.line, self._sandbox, files)
-            outcomes += _make_outcomes(tool, run, suppressed)
+            outcomes += _make_outcomes(tool, run)
             outputs.append(decode_output(run.result))
             wall_s += run.result.wall_s
-        outcomes += suppressed.values()
+        outcomes.append(_check_suppressions(self._task.files, files))
         names = tuple(" ".join(tool.line.task.test_command) for tool in self.tools)
         return CommandRun(
             outcomes=tuple(outcomes),
@@ -221,11 +221,9 @@ def _require_report(command: ToolCommand, line: CommandLine, base: ToolRun) -> N
         line.refuse_start(result)
 
 
-def _make_outcomes(tool: PreparedTool, run: ToolRun, suppressed: Collection[str]) -> list[CheckOutcome]:
-    hidden = {name: found for name, found in tool.base.diagnostics.items() if found.file in suppressed}
-    failing = {**hidden, **run.diagnostics}
-    outcomes = [_make_outcome(name, None) for name in tool.base.diagnostics if name not in failing]
-    outcomes += [_make_outcome(name, _make_fact(name, found)) for name, found in failing.items()]
+def _make_outcomes(tool: PreparedTool, run: ToolRun) -> list[CheckOutcome]:
+    outcomes = [_make_outcome(name, None) for name in tool.base.diagnostics if name not in run.diagnostics]
+    outcomes += [_make_outcome(name, _make_fact(name, found)) for name, found in run.diagnostics.items()]
     command = tool.line.shown
     if run.result.status == "timeout":
         ending = make_ending_failure(command, run.result, call=command)
@@ -257,19 +255,19 @@ def _make_outcome(name: str, fact: Counterexample | None) -> CheckOutcome:
     )
 
 
-def _find_suppressions(
-    before: Mapping[str, bytes], after: Mapping[str, bytes]
-) -> dict[str, CheckOutcome]:
-    """Return a failure for each file in which a change newly switches a rule off, by the file's path."""
-    outcomes = {}
+def _check_suppressions(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> CheckOutcome:
+    """Return whether a change leaves all rules on; the fact names what switches one off, and the first such file."""
+    found: list[tuple[str, str]] = []
     for path, content in after.items():
         if before.get(path) == content:
             continue
         added = find_new_suppressions(decode_text(before.get(path, b"")), decode_text(content))
         if path not in before and path.endswith(STUBS):
             added = ("a new stub file", *added)  # type checkers read it in place of the code
-        if added:
-            name = SUPPRESSION_CHECK.format(path=path)
-            fact = make_failure(name, "suppressed", file=path, names=", ".join(added[:5]))
-            outcomes[path] = _make_outcome(name, fact)
-    return outcomes
+        found += ((path, text) for text in added)
+    if not found:
+        return _make_outcome(SUPPRESSION_CHECK, None)
+    names = ", ".join(text for _, text in found[:MAX_NAMED_SUPPRESSIONS])
+    return _make_outcome(
+        SUPPRESSION_CHECK, make_failure(SUPPRESSION_CHECK, "suppressed", file=found[0][0], names=names)
+    )

@@ -231,7 +231,11 @@ def _read_vet_packages(report: Mapping[str, Any]) -> Iterator[Diagnostic]:
 
 
 def read_cargo_json(output: ToolOutput) -> Iterator[Diagnostic]:
-    """Read `cargo check --message-format=json`: a line for each message of the compiler."""
+    """Read `cargo check --message-format=json`: a line for each message of the compiler.
+
+    With `--all-targets`, a library is compiled for its tests too, and reported twice.
+    """
+    known: set[tuple[str, int, str]] = set()
     for line in output.stdout.splitlines():
         event: dict[str, Any] = json.loads(line) if line.startswith("{") else {}
         message: dict[str, Any] = event.get("message") or {}
@@ -239,9 +243,11 @@ def read_cargo_json(output: ToolOutput) -> Iterator[Diagnostic]:
             continue
         spans = [span for span in message["spans"] if span["is_primary"]] or message["spans"]
         # Without a place, it is the summary, such as "aborting due to 2 previous errors".
-        if spans:
+        place = (spans[0]["file_name"], spans[0]["byte_start"], message["message"]) if spans else None
+        if place is not None and place not in known:
+            known.add(place)
             yield Diagnostic(
-                file=spans[0]["file_name"],
+                file=place[0],
                 line=int(spans[0]["line_start"]),
                 code=(message.get("code") or {}).get("code") or message["level"],
                 message=message["message"],

@@ -64,7 +64,8 @@ WIDENINGS: Mapping[str, re.Pattern[str]] = {
     "TYPE_CHECKING": re.compile(
         r"^([ \t]*)if (?:\w+\.)?TYPE_CHECKING:.*\n(?:(?:\1[ \t].*)?\n)*\1(?:else|elif)\b", re.M
     ),
-    "any": re.compile(r"(?::|<|\||&|,|=>?|\bas)\s*any\b"),
+    # Also the types of JSDoc, in which `*` is any value.
+    "any": re.compile(r"(?::|<|\||&|,|=>?|\bas)\s*any\b|@\w+\s*\{[^}\n]*(?:\bany\b|\*)"),
     "unknown": re.compile(r"\bas\s+unknown\b|:\s*unknown\b"),
     "never": re.compile(r"\bas\s+never\b|<never>\s*[\w(]"),
     "Function": re.compile(r":\s*Function\b|\bas\s+Function\b"),

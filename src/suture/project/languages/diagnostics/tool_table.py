@@ -169,7 +169,7 @@ TOOLS: tuple[DiagnosticTool, ...] = (
     ),
     DiagnosticTool(
         name="tsc",
-        languages=("typescript",),
+        languages=SCRIPT_LANGUAGES,
         read=read_tsc,
         report_arguments=("--pretty", "false"),
         dropped_options=("--pretty", "--watch", "-w"),
