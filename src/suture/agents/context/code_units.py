@@ -14,6 +14,7 @@ from suture.mutation.tree_sitter.syntax_tree import get_field, walk
 from suture.mutation.tree_sitter.value_kinds import CALLS, FUNCTIONS, STRINGS, parse_source_tree
 from suture.project.languages import LANGUAGES
 from suture.project.python_source.parsing import first_line, parse_module
+from suture.project.python_source.scopes import Function
 from suture.project.python_source.statement_edits import (
     Definition,
     bound_names,
@@ -124,30 +125,19 @@ def _iter_python(
                 names=frozenset(name for base in node.bases for name in _used_names(base)),
             )
             yield from _iter_python(path, node.body, (*headers, header), f"{prefix}{node.name}.")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        elif isinstance(node, Function | ast.Assign | ast.AnnAssign | ast.AugAssign):
+            is_function = isinstance(node, Function)
+            bound = bound_names(node)
             yield CodeUnit(
                 path=path,
-                name=prefix + node.name,
-                kind="function",
+                name=prefix + min(bound, default=""),
+                kind="function" if is_function else "value",
                 first=first,
                 last=last,
                 headers=headers,
                 names=frozenset(_used_names(node)),
                 calls=frozenset(_called_names(node)),
-                binds=frozenset(_assigned_attributes(node)),
-            )
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            names = bound_names(node)
-            yield CodeUnit(
-                path=path,
-                name=prefix + min(names, default=""),
-                kind="value",
-                first=first,
-                last=last,
-                headers=headers,
-                names=frozenset(_used_names(node)),
-                calls=frozenset(_called_names(node)),
-                binds=names,
+                binds=frozenset(_assigned_attributes(node)) if is_function else bound,
             )
         elif not isinstance(node, ast.Expr):
             yield from _iter_python(path, inner_statements(node), headers, prefix)

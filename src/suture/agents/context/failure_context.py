@@ -78,7 +78,6 @@ class FailureContext:
         facts: What the tests saw.
         history: The last commits that touched this code.
         shown_files: Paths of the files of which at least a part is shown.
-        failing: Ids of the failing tests that decide.
     """
 
     rules: str = ""
@@ -87,7 +86,6 @@ class FailureContext:
     facts: str = ""
     history: str = ""
     shown_files: tuple[str, ...] = ()
-    failing: tuple[str, ...] = ()
 
     def render(self) -> str:
         """Return the context for the first prompt, starting with what stays the same during a run."""
@@ -141,7 +139,6 @@ async def build_failure_context(
         tests=cut_section(tests, int(MAX_TEST_SHARE * max_tokens)),
         facts=cut_section(facts, int(MAX_FACT_SHARE * max_tokens)),
         shown_files=tuple(excerpts.texts),
-        failing=tuple(o.check_id for o in verdict.outcomes if is_deciding_failure(o, threshold)),
     )
     return _with_optional_parts(context, excerpts, task, max_tokens)
 

@@ -217,27 +217,27 @@ def _fix_triple_quote(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite
         short_end = re.match(rf"(.*\S.*?){triple[0]}{{1,2}}\s*$", content)
         if short_end is not None and triple not in content:
             text = f"{line[:content_start]}{short_end.group(1)}{triple}"
-            yield rewrite_line(lines, number, text, f"{triple} at its end", 0.9)
-        yield rewrite_line(lines, number, line.replace(triple, "", 1), f"{triple} is superfluous", 0.6)
-        yield rewrite_line(lines, number, f"{line.rstrip()}{triple}", f"{triple} at its end", 0.6)
+            yield rewrite_line(number, text, f"{triple} at its end", 0.9)
+        yield rewrite_line(number, line.replace(triple, "", 1), f"{triple} is superfluous", 0.6)
+        yield rewrite_line(number, f"{line.rstrip()}{triple}", f"{triple} at its end", 0.6)
         single_quoted = line.replace(triple, triple[0], 1)
-        yield rewrite_line(lines, number, single_quoted, f"{triple} becomes {triple[0]}", 0.4)
+        yield rewrite_line(number, single_quoted, f"{triple} becomes {triple[0]}", 0.4)
         indent = get_indent(line)
         for later in range(number + 1, min(len(lines), number + MAX_TEXT_LINES)):
             previous = lines[later - 1]
             is_paragraph_end = not lines[later].strip() or len(get_indent(lines[later])) <= len(indent)
             if is_paragraph_end or CODE_START.match(lines[later]):  # the string ends on the line before
                 text = f"{previous}\n{indent}{triple}" if later - 1 != number else f"{previous}{triple}"
-                yield rewrite_line(lines, later - 1, text, f"{triple} after it", 0.4)
+                yield rewrite_line(later - 1, text, f"{triple} after it", 0.4)
         for other in TRIPLE_QUOTES:
             if other != triple:
                 text = line.replace(triple, other, 1)
-                yield rewrite_line(lines, number, text, f"{triple} becomes {other}", 0.3)
+                yield rewrite_line(number, text, f"{triple} becomes {other}", 0.3)
         for earlier in range(number - 1, max(-1, number - MAX_TEXT_LINES), -1):
             head = lines[earlier].strip()
             if head.startswith(("def ", "class ", "async def ")) or (not head and earlier < number - 1):
                 text = f"{indent}{triple}\n{lines[earlier + 1]}"
-                yield rewrite_line(lines, earlier + 1, text, f"{triple} before it", 0.5)
+                yield rewrite_line(earlier + 1, text, f"{triple} before it", 0.5)
                 if head:
                     break
 
@@ -335,7 +335,7 @@ def _close_before(
             code = strip_comment(layout.lines[row], layout.pattern)
             yield insert_token(layout.lines, row, len(code), closing, weight)
         text = f"{layout.lines[last_row]}\n{get_indent(layout.lines[row])}{closing}"
-        yield rewrite_line(layout.lines, last_row, text, f"{closing} is missing after it", weight)
+        yield rewrite_line(last_row, text, f"{closing} is missing after it", weight)
 
 
 def _open_blocks(layout: _Layout) -> Iterator[LineRewrite]:
@@ -372,4 +372,4 @@ def _remove_brackets(layout: _Layout) -> Iterator[LineRewrite]:
                 before = line[: token.start].rstrip() or line[: token.start]
                 text = f"{before}{line[token.end :]}"
                 weight = 0.6 * (OTHER_BRACKET * UNBALANCED)
-                yield rewrite_line(layout.lines, row, text, f"{token.text} is superfluous", weight)
+                yield rewrite_line(row, text, f"{token.text} is superfluous", weight)

@@ -147,13 +147,13 @@ def rewrite_foreign_syntax(lines: list[str], stop: ParseStop) -> Iterator[LineRe
         for pattern, replacement, weight in FOREIGN_SYNTAX:
             text = re.sub(pattern, replacement, line)
             if text != line:
-                yield rewrite_line(lines, number, text, text.strip()[:60], weight)
+                yield rewrite_line(number, text, text.strip()[:60], weight)
                 yield from _rewrite_all_lines(lines, pattern, replacement, weight)
         code = strip_comment(line)
         # Several words that end neither like a block nor like a call may be prose.
         if len(code.split()) > 2 and not code.endswith((":", ")", "]")):
             text = f"{get_indent(line)}# {line.strip()}"
-            yield rewrite_line(lines, number, text, "becomes a comment", 0.12)
+            yield rewrite_line(number, text, "becomes a comment", 0.12)
 
 
 def rewrite_look_alikes(lines: list[str], stop: ParseStop, quotes: str = "") -> Iterator[LineRewrite]:
@@ -203,7 +203,7 @@ def rewrite_keywords(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]
                 yield replace_token(lines, number, tokens[0], word, 0.1 if is_keyword else 0.5)
         for word in () if is_keyword else ("if", "while", "elif", "def", "else:"):
             text = f"{get_indent(line)}{word} {line.strip()}"
-            yield rewrite_line(lines, number, text, f"{word} is missing", 0.3)
+            yield rewrite_line(number, text, f"{word} is missing", 0.3)
 
 
 def _similar_keywords(word: str, keywords: Sequence[str]) -> list[str]:
@@ -223,25 +223,23 @@ def rewrite_colons(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
         after_code = line[len(code) :]
         is_expected = stop.message.startswith("expected ':'")
         if tokens[0].text in BLOCK_KEYWORDS and not code.endswith(":"):
-            yield rewrite_line(lines, number, f"{code}:{after_code}", "a colon at its end", 1.0)
+            yield rewrite_line(number, f"{code}:{after_code}", "a colon at its end", 1.0)
             if code[-1] in ";.,{=-)":  # typed instead of the colon, or superfluous
-                yield rewrite_line(
-                    lines, number, f"{code[:-1].rstrip()}:{after_code}", "a colon at its end", 0.8
-                )
+                yield rewrite_line(number, f"{code[:-1].rstrip()}:{after_code}", "a colon at its end", 0.8)
         if is_expected and number == stop.line - 1:
-            yield rewrite_line(lines, number, f"{line[: stop.column]}:{line[stop.column :]}", "a colon", 0.9)
+            yield rewrite_line(number, f"{line[: stop.column]}:{line[stop.column :]}", "a colon", 0.9)
         for token in tokens[1:] if tokens[0].text in BLOCK_KEYWORDS else ():
             before = code[: token.start].rstrip()
             if token.kind in ("word", "string") and not before.endswith((":", ".", ",", "=", "(", "[")):
                 text = f"{before}: {code[token.start :]}{after_code}"
                 weight = 0.3 if is_expected else 0.1
-                yield rewrite_line(lines, number, text, f"a colon before {token.text}", weight)
+                yield rewrite_line(number, text, f"a colon before {token.text}", weight)
         if code.endswith(":") and tokens[0].text not in BLOCK_KEYWORDS:
-            yield rewrite_line(lines, number, f"{code[:-1]}{after_code}", "no colon at its end", 0.6)
+            yield rewrite_line(number, f"{code[:-1]}{after_code}", "no colon at its end", 0.6)
         for token in tokens:
             if token.text in ("::", ";", ".") or (token.text == ":" and not code.endswith(":")):
                 text = f"{code[: token.start]}:{code[token.end :]}{after_code}"
-                yield rewrite_line(lines, number, text, f"{token.text} becomes a colon", 0.2)
+                yield rewrite_line(number, text, f"{token.text} becomes a colon", 0.2)
 
 
 def rewrite_assignments(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
@@ -258,7 +256,7 @@ def rewrite_assignments(lines: list[str], stop: ParseStop) -> Iterator[LineRewri
         is_condition = tokens[0].text in CONDITION_KEYWORDS
         starts = {sign.start for sign in signs}
         all_replaced = "".join("==" if column in starts else char for column, char in enumerate(line))
-        yield rewrite_line(lines, number, all_replaced, "= becomes ==", 0.9 if is_condition else 0.5)
+        yield rewrite_line(number, all_replaced, "= becomes ==", 0.9 if is_condition else 0.5)
         is_reported = "cannot assign" in stop.message or "Maybe you meant" in stop.message
         for index, sign in enumerate(signs):
             # The first of several may be an assignment: `a = b = 1` or `ok = a = 1`.
@@ -297,21 +295,21 @@ def rewrite_tokens(lines: list[str], stop: ParseStop) -> Iterator[LineRewrite]:
         nearness = 1.0 if index == stop_index else 0.6 if index == stop_index - 1 else 0.3
         before = line[: token.start].rstrip() if index else line[: token.start]
         text = f"{before}{line[token.end :]}"
-        yield rewrite_line(lines, number, text, f"{token.text} is deleted", 0.35 * nearness)
+        yield rewrite_line(number, text, f"{token.text} is deleted", 0.35 * nearness)
         for other in TOKEN_SWAPS.get(token.text, ()):
             note = f"{token.text} becomes {other.strip() or 'nothing'}"
             yield rewrite_span(lines, number, token.span, other, note, 0.5 * nearness)
     for token in tokens[1:] if "forgot a comma" in stop.message else ():
         if token.start > stop.column and (token.kind != "sign" or token.text in PAIRS):
             text = f"{line[: token.start].rstrip()}, {line[token.start :]}"
-            yield rewrite_line(lines, number, text, f"a comma before {token.text}", 0.8)
+            yield rewrite_line(number, text, f"a comma before {token.text}", 0.8)
     for index, nearness in ((stop_index, 1.0), (stop_index - 1, 0.5)):
         # Without such a token, the insertion is at the end of the code.
         column = tokens[index].start if 0 <= index < len(tokens) else len(strip_comment(line))
         before = line[:column].rstrip() or line[:column]
         for inserted, weight in INSERTED_TOKENS:
             text = f"{before}{inserted}{line[column:].lstrip()}"
-            yield rewrite_line(lines, number, text, f"{inserted.strip()} is missing", weight * nearness)
+            yield rewrite_line(number, text, f"{inserted.strip()} is missing", weight * nearness)
     if number and lines[number - 1].strip():
         text = f"{lines[number - 1].rstrip()} \\"
-        yield rewrite_line(lines, number - 1, text, "continues on the next line", 0.2)
+        yield rewrite_line(number - 1, text, "continues on the next line", 0.2)

@@ -33,7 +33,7 @@ class LineRewrite:
     weight: float
 
 
-def rewrite_line(lines: list[str], number: int, text: str, note: str, weight: float) -> LineRewrite:
+def rewrite_line(number: int, text: str, note: str, weight: float) -> LineRewrite:
     """Return the rewrite of one line."""
     return LineRewrite(lines={number: text}, note=f"line {number + 1}: {note}", weight=weight)
 
@@ -43,7 +43,7 @@ def rewrite_span(
 ) -> LineRewrite:
     """Return the rewrite that replaces the characters of one line from `span[0]` to before `span[1]`."""
     line = lines[number]
-    return rewrite_line(lines, number, f"{line[: span[0]]}{text}{line[span[1] :]}", note, weight)
+    return rewrite_line(number, f"{line[: span[0]]}{text}{line[span[1] :]}", note, weight)
 
 
 @dataclass(frozen=True, kw_only=True)

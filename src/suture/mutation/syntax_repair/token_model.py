@@ -203,7 +203,7 @@ def rewrite_by_token_model(
     for index, factor in distance_factors.items():
         for log_odds, number, text, note in _changes_at_token(lines, tokens, index, model, lexer, names):
             weight = factor / (1 + math.exp(-log_odds / tuning.ODDS_SOFTNESS))
-            rewrites.append(rewrite_line(lines, number, text, note, weight))
+            rewrites.append(rewrite_line(number, text, note, weight))
     rewrites.sort(key=lambda rewrite: -rewrite.weight)
     yield from rewrites[: tuning.MAX_TOKEN_CHANGES]
 
