@@ -41,7 +41,7 @@ from suture.bench.folder_tasks import (
 )
 from suture.bench.folder_tasks.folder_task import AttemptTools, UnusableTask
 from suture.bench.folder_tasks.measuring import read_folder_rows
-from suture.bench.folder_tasks.polyglot import Attempt, PolyglotTask
+from suture.bench.folder_tasks.polyglot import AttemptResult, PolyglotTask
 from suture.bench.running.benchmark_plan import describe_environment
 from suture.core.records import Outcome, Verdict
 from suture.core.settings import BudgetSettings, Settings
@@ -103,7 +103,7 @@ class LimitedTask:
         """Attempt the exercise, and once more if its tests fail; see `FolderTask.measure`."""
         spent_before, limit = self.counts.tokens, tools.settings.budget.tokens
 
-        async def attempt(code: Mapping[str, str], verdict: Verdict | None) -> Attempt:
+        async def attempt(code: Mapping[str, str], verdict: Verdict | None) -> AttemptResult:
             self.counts.max_tokens = spent_before + (limit // 2 if verdict is None else limit)
             before, started_s = replace(self.counts), time.monotonic()
             written, row = await self._attempt(Path(folder), tools, code, verdict)
@@ -122,7 +122,7 @@ class LimitedTask:
 
     async def _attempt(
         self, folder: Path, tools: AttemptTools, code: Mapping[str, str], verdict: Verdict | None
-    ) -> Attempt:
+    ) -> AttemptResult:
         """Let the arm attempt the exercise once; other agents work in `folder`."""
         if self.wanted.arm != "suture":
             outcome = self._run_other_agent(folder, verdict)

@@ -58,9 +58,9 @@ SKIPPED_TESTS: Mapping[Language, tuple[tuple[str, str], ...]] = {
     "rust": ((r"#\[ignore[^\]]*\][ \t]*\n?", ""),),
 }
 """Language -> (pattern, replacement) that enable the tests which a track switches off until a learner reaches them."""
-Attempt = tuple[Mapping[str, str], AttemptRow]
+AttemptResult = tuple[Mapping[str, str], AttemptRow]
 """What an attempt wrote, path -> text, and its row without a reward."""
-MakeAttempt = Callable[[Mapping[str, str], Verdict | None], Awaitable[Attempt]]
+AttemptFunction = Callable[[Mapping[str, str], Verdict | None], Awaitable[AttemptResult]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +99,12 @@ class PolyglotTask:
     async def measure(self, tools: AttemptTools) -> tuple[AttemptRow, ...]:
         """Attempt the exercise, and once more if the tests fail; see `FolderTask.measure`."""
 
-        async def attempt(code: Mapping[str, str], verdict: Verdict | None) -> Attempt:
+        async def attempt(code: Mapping[str, str], verdict: Verdict | None) -> AttemptResult:
             return await self.attempt(code, verdict, tools)
 
         return await self.measure_attempts(tools, attempt)
 
-    async def measure_attempts(self, tools: AttemptTools, attempt: MakeAttempt) -> tuple[AttemptRow, ...]:
+    async def measure_attempts(self, tools: AttemptTools, attempt: AttemptFunction) -> tuple[AttemptRow, ...]:
         """Grade attempts that anyone makes; see `FolderTask.measure`.
 
         Args:
@@ -123,7 +123,9 @@ class PolyglotTask:
             rows.append(replace(row, reward=float(verdict.all_passed), reason=reason))
         return tuple(rows)
 
-    async def attempt(self, code: Mapping[str, str], verdict: Verdict | None, tools: AttemptTools) -> Attempt:
+    async def attempt(
+        self, code: Mapping[str, str], verdict: Verdict | None, tools: AttemptTools
+    ) -> AttemptResult:
         """Let Suture write the code, or repair it if there is a verdict on it."""
         task = self._first_task() if verdict is None else self._second_task(code)
         result = await solve(task, self._make_options(tools))
