@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from suture.core.records import CheckOutcome, CodeFrame, Counterexample, FailureCode
 from suture.judge.tuning import MAX_EXCEPTION_CHARS, MAX_MESSAGE_CHARS, MAX_OUTPUT_CHARS
+from suture.project.languages.diagnostics.reports import ANSI_COLOUR
 from suture.sandbox import BOX, RunResult
 
 EXCEPTION_LINE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Failed)(?::|$)")
@@ -90,8 +91,9 @@ def hit_time_limit(outcome: CheckOutcome) -> bool:
 
 
 def decode_output(result: RunResult) -> str:
-    """Return what a program printed, shortened in the middle if it is long."""
-    return truncate_output((result.stdout + result.stderr).decode("utf-8", "replace"))
+    """Return what a program printed, without colours, shortened in the middle if it is long."""
+    text = (result.stdout + result.stderr).decode("utf-8", "replace")
+    return truncate_output(ANSI_COLOUR.sub("", text))
 
 
 def truncate_output(text: str) -> str:

@@ -17,7 +17,7 @@ from suture.judge import Suite, check_candidate, find_protected_files, prepare_s
 from suture.judge.runners.diagnostics.diagnostics_runner import SUPPRESSION_CHECK
 from suture.judge.runners.diagnostics.lent_programs import find_ruff
 from suture.judge.runners.diagnostics.tool_fixes import collect_tool_fixes
-from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
+from suture.judge.signs.diagnostic_signs import find_diagnostic_signs, find_silencing_signs
 from suture.loop.intake.heal_task import build_heal_task
 from suture.sandbox import BubblewrapSandbox, discover_interpreter
 
@@ -168,6 +168,24 @@ async def test_wider_types_and_removed_code_are_signs(tmp_path: Path, sandbox: B
     assert [sign.code for sign in find_diagnostic_signs(runner, "a.py", CODE, "")] == ["removes_definitions"]
     assert find_diagnostic_signs(runner, "a.py", CODE, FIXED) == ()
     assert find_diagnostic_signs(None, "a.py", CODE, "") == ()
+
+
+@pytest.mark.parametrize(
+    ("added", "is_sign"),
+    [
+        ('#pragma GCC diagnostic ignored "-Wsign-compare"\n', True),
+        ('    @SuppressWarnings("unchecked")\n', True),
+        ("#[allow(unused)]\n", True),
+        ("#[cfg(test)]\nmod tests;\n", False),
+        ("//go:build linux\n", False),
+        ("#pragma once\n", False),
+    ],
+)
+def test_what_silences_an_unseen_compiler_is_a_sign(added: str, is_sign: bool) -> None:
+    code = "int size();\n"
+    signs = find_silencing_signs(code, added + code)
+    assert [sign.code for sign in signs] == ["silences_tools"] * is_sign
+    assert all(sign.limits_confidence for sign in signs)
 
 
 async def test_diagnostics_are_the_codes_fault(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:

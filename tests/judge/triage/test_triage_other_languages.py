@@ -41,6 +41,23 @@ FILES = {
         ("go", "--- FAIL: TestA\n    a_test.go:9: got 1, want 2", None),
         ("go", "panic: runtime error: index out of range", None),
         ("go", "a.go:3:8: package clok is not in GOROOT (/usr/lib/go/src/clok)", None),
+        (
+            "java",
+            "[INFO] BUILD FAILURE\n[ERROR] Plugin org.example:kit:2.6 or one of its dependencies could not be resolved: "
+            "Failed to read (Permission denied) -> [Help 1]\n[ERROR] \n[ERROR] To see the full stack trace of the errors",
+            "org.example:kit:2.6",
+        ),
+        (
+            "java",
+            "[ERROR] Failed to execute goal on project a: Could not resolve dependencies for project b: Cannot access "
+            "central in offline mode and the artifact org.example:kit:jar:1 has not been downloaded from it before.",
+            "org.example:kit:jar:1",
+        ),
+        (
+            "java",
+            "[ERROR] /box/src/A.java:[3,8] cannot find symbol\n[ERROR] Re-run Maven using the -X switch",
+            None,
+        ),
     ],
 )
 def test_a_failure_counts_only_if_all_its_errors_are_environment_faults(

@@ -85,6 +85,10 @@ SIGN_TEXTS: Mapping[str, tuple[str, str]] = {
         "removes {names}, with all that was reported there",
         "check that the program does not need it",
     ),
+    "silences_tools": (
+        "switches off what a compiler or linter reports ({names})",
+        "repair the code that it reports instead",
+    ),
     "never_runs": (
         "makes {names} lazy, and nobody iterates or awaits what it returns",
         "its work is never done",

@@ -6,7 +6,12 @@ import re
 
 from suture.judge.runners.diagnostics import DiagnosticsRunner
 from suture.judge.signs.tampering_warning import TamperingWarning
-from suture.project.languages.diagnostics import find_definitions, find_lost_annotations, find_new_widenings
+from suture.project.languages.diagnostics import (
+    find_definitions,
+    find_lost_annotations,
+    find_new_suppressions,
+    find_new_widenings,
+)
 
 MAX_NAMES = 5
 """Names that one sign lists."""
@@ -20,6 +25,16 @@ REMOVABLE_NAME = re.compile(
     r"[`'\"]([\w.$]+)[`'\"]|^(\w+) declared (?:and|but) not|not used: (\w+)|^\w+ ([\w.]+) is unused"
 )
 """Matches the name of that code: in quotes, or as the compiler and the linters of Go write it."""
+SILENCING = re.compile(
+    r"noqa|nolint|nosec|nosonar|nocheck|ignor|disabl|suppress|allow|expect|pragma|skip|\boff\b", re.IGNORECASE
+)
+"""Matches a suppression that only silences a tool, unlike a condition of a build such as `#[cfg(test)]`."""
+
+
+def find_silencing_signs(before: str, after: str) -> tuple[TamperingWarning, ...]:
+    """Return the sign that a change of a file silences a tool; for commands in which one may run unseen."""
+    names = tuple(name for name in find_new_suppressions(before, after) if SILENCING.search(name))
+    return (TamperingWarning(code="silences_tools", names=names[:MAX_NAMES]),) if names else ()
 
 
 def find_diagnostic_signs(

@@ -35,6 +35,7 @@ TamperingCode = Literal[
     "changes_test_support",
     "widens_types",
     "removes_definitions",
+    "silences_tools",
     "never_runs",
     "answers_by_property",
 ]
@@ -51,8 +52,10 @@ MEMORISING_CODES: frozenset[TamperingCode] = frozenset(
     )
 )
 """Signs that hardly any honest change shows (see docs/verdicts.md)."""
-SILENCING_CODES: frozenset[TamperingCode] = frozenset(("widens_types", "removes_definitions"))
-"""Signs that a change silences linters or type checkers."""
+SILENCING_CODES: frozenset[TamperingCode] = frozenset(
+    ("widens_types", "removes_definitions", "silences_tools")
+)
+"""Signs that a change silences linters, type checkers or compilers."""
 LIMITING_CODES = MEMORISING_CODES | SILENCING_CODES
 """Signs that limit the confidence."""
 CALL_CODES: frozenset[TamperingCode] = frozenset(

@@ -28,7 +28,7 @@ from suture.judge.signs import (
     read_test_texts,
     render_tampering_warning,
 )
-from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
+from suture.judge.signs.diagnostic_signs import find_diagnostic_signs, find_silencing_signs
 from suture.judge.signs.lazy_tree_signs import find_lazy_tree_signs
 from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
 from suture.judge.suite import Suite
@@ -37,6 +37,7 @@ from suture.loop.evaluation.flaky_repairs import list_diagnoses
 from suture.loop.evaluation.repeated_runs import passed_only_once
 from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, detect_file_languages
+from suture.project.languages.compiled.junit_xml import BUILD
 from suture.project.workspace import decode_text
 
 DISTINCTIVE = re.compile(r'".{3,}"|-?\d{3,}(?:\.\d+)?|-?\d+\.\d{2,}', re.DOTALL)
@@ -106,6 +107,12 @@ def find_warnings(
             for path, text in sorted(candidate.files.items())
             for sign in find_diagnostic_signs(diagnostics, path, decode_text(task_files.get(path, b"")), text)
         ]
+        if diagnostics is None and _may_run_tools(verdict):
+            signs += [
+                (path, sign)
+                for path, text in sorted(candidate.files.items())
+                for sign in find_silencing_signs(decode_text(task_files.get(path, b"")), text)
+            ]
         signs += find_test_support_signs(context.task, tests, candidate.files)
         signs += find_verdict_signs(context.task, verdict)
     signs += memorised
@@ -118,6 +125,13 @@ def find_warnings(
         texts.append(PASSED_ONCE_TEXT)
     remarks = (*_describe_unsafe_fixes(candidate, context), *_describe_flaky_tests(verdict, context))
     return ChangeWarnings(texts=tuple(texts), remarks=remarks, signs=tuple(signs))
+
+
+def _may_run_tools(verdict: Verdict | None) -> bool:
+    """Return whether a command may run a compiler or a linter whose report is not read."""
+    if verdict is None:
+        return False
+    return verdict.evidence == "exit_status" or any(o.check_id == BUILD for o in verdict.outcomes)
 
 
 def _describe_unsafe_fixes(candidate: Candidate, context: RunContext) -> Iterator[str]:

@@ -29,6 +29,7 @@ COMPILER_ERROR = re.compile(
 )
 MISSING_ARTIFACT = re.compile(
     r"(?:the artifact|No cached version of) (\S+) (?:has not been downloaded|available)"
+    r"|Plugin (\S+) or one of its dependencies could not be resolved|Could not (?:find|transfer) artifact (\S+)"
 )
 TEST_FILE = re.compile(r"(?:^|/)(?:Test\w*|\w+(?:Tests?|TestCase|IT))\.java$")
 """Matches the names by which Maven's Surefire and Failsafe find tests."""
@@ -135,7 +136,10 @@ JAVA = LanguageFacts(
         "MAVEN_OPTS": "-Dmaven.repo.local=/maven-repository -XX:TieredStopAtLevel=1",
         "GRADLE_USER_HOME": "/tmp/gradle",
     },
-    error_pattern=re.compile(r"^\[ERROR\] |^\S+\.java:\d+: error: |^FAILURE: "),
+    error_pattern=re.compile(
+        # Maven ends with advice on how to see more, which is no error.
+        r"^\[ERROR\] (?!To see|Re-run|For more|After correcting|\[Help)\S|^\S+\.java:\d+: error: |^FAILURE: "
+    ),
     find_missing=partial(
         find_missing_package, MISSING_ARTIFACT, "run the test command once yourself, with network"
     ),

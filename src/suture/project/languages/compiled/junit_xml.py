@@ -155,7 +155,7 @@ def find_missing_package(
     """Return (what is not installed, what to do) if a line of output says that a package is missing.
 
     Args:
-        pattern: Matches such a line, with the package as its first group.
+        pattern: Matches such a line, with the package as its only group that matches.
     """
     match = pattern.search(line)
-    return (f"the package {match[1]!r} is not there", remedy) if match is not None else None
+    return (f"the package {match[match.lastindex or 0]!r} is not there", remedy) if match else None

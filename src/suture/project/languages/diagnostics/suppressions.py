@@ -30,6 +30,8 @@ SUPPRESSION = re.compile(
     r"|\bprettier-ignore\b|\bbiome-ignore\b|//\s*#nosec\b|//\s*lint:(?:file-)?ignore\b"
     r"|^//go:build\b|^//\s*\+build\b|\bCode generated .*DO NOT EDIT\b|//go:linkname\b|^\s*import\s+\"C\""
     r"|^[ \t]*_ = \w+(?:\.\w+)*;?[ \t]*$|^var _ = "
+    r"|#\s*pragma\s+(?:GCC|clang)\s+diagnostic\s+ignored\b|#\s*pragma\s+warning\s*\(\s*disable\b"
+    r"|\bNOLINT\w*|\bNOSONAR\b|\bCHECKSTYLE:\s*OFF\b|@Suppress\w*Warnings\b"
     r"|#\s*!?\s*\[\s*(?:cfg_attr\b.*)?(?:allow|expect)\s*\(|#\s*!?\s*\[\s*rustfmt::skip|#\s*!?\s*\[\s*cfg\s*\(",
     re.MULTILINE,
 )
