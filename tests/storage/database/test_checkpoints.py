@@ -287,24 +287,3 @@ async def test_a_damaged_row_is_reported_with_file_and_remedy(
 async def list_history(history: Any) -> list[Any]:
     """Return all snapshots of a history."""
     return [snapshot async for snapshot in history]
-
-
-@pytest.mark.parametrize(
-    "layout",
-    [
-        "create table checkpoints (id integer primary key, name text)",
-        "create table writes (thread_id text, what blob)",
-        "create view checkpoints as select 1 as one",
-    ],
-)
-async def test_tables_of_another_program_are_refused_unchanged(tmp_path: Path, layout: str) -> None:
-    path = tmp_path / "checkpoints.db"
-    with sqlite3.connect(path) as connection:
-        connection.execute(layout)
-    connection.close()
-
-    with pytest.raises(StorageError) as caught:
-        async with open_checkpointer(path):
-            pass
-    assert str(path) in caught.value.message
-    assert f"move {str(path)!r} away" in caught.value.remedy

@@ -24,9 +24,9 @@ async def open_checkpointer(location: Path | str) -> AsyncIterator[BaseCheckpoin
         location: The SQLite file, or the URL of a PostgreSQL database.
 
     Raises:
-        StorageError: The file cannot be opened, is not a database, belongs to another program, or is damaged;
-            the disk is full; the server cannot be reached; or a state holds something other than plain JSON
-            values. It is also raised when that happens while the database is in use.
+        StorageError: The file cannot be opened, is not a database, or is damaged; the disk is full; the server
+            cannot be reached; or a state holds something other than plain JSON values. It is also raised when
+            that happens while the database is in use.
     """
     if isinstance(location, str):
         from suture.storage.postgresql.checkpoints import open_postgresql_checkpointer
@@ -54,7 +54,6 @@ async def open_checkpointer(location: Path | str) -> AsyncIterator[BaseCheckpoin
             serializer = JsonOnlySerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
             saver = ValidatingCheckpointer(connection, serde=serializer, file=str(location))
             await saver.setup()  # done here so that a bad file is reported at once
-            await saver.require_own_tables()
             yield saver
     except sqlite3.Error as fault:
         raise StorageError(

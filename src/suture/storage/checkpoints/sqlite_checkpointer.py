@@ -1,4 +1,4 @@
-"""LangGraph's SQLite checkpointer with validation: the file may be damaged or belong to another program.
+"""LangGraph's SQLite checkpointer with validation, because the file may be damaged.
 
 This module imports LangGraph, which takes a second, so only `open_checkpointer` imports it.
 """
@@ -16,19 +16,6 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from suture.errors import StorageError
 
-COLUMNS: Mapping[str, set[str]] = {
-    "checkpoints": {
-        "thread_id",
-        "checkpoint_ns",
-        "checkpoint_id",
-        "parent_checkpoint_id",
-        "type",
-        "checkpoint",
-        "metadata",
-    },
-    "writes": {"thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", "channel", "type", "value"},
-}
-"""The columns that LangGraph reads; later versions of it add more."""
 CHECKPOINT_FIELDS: Mapping[str, type] = {
     "id": str,
     "ts": str,
@@ -47,17 +34,6 @@ class ValidatingCheckpointer(AsyncSqliteSaver):
     def __init__(self, conn: aiosqlite.Connection, *, serde: SerializerProtocol, file: str) -> None:
         super().__init__(conn, serde=serde)
         self._file = file
-
-    async def require_own_tables(self) -> None:
-        """Refuse a database whose tables are not LangGraph's, because another program made it."""
-        for table, columns in COLUMNS.items():
-            async with self.conn.execute(f"PRAGMA table_info({table})") as rows:
-                actual_columns = {row[1] async for row in rows}
-            if missing := sorted(columns - actual_columns):
-                raise StorageError(
-                    f"{self._file!r} is not Suture's: its table {table!r} has no {missing[0]!r}",
-                    remedy=f"move {self._file!r} away, or set SUTURE_HOME to another folder",
-                )
 
     async def aget_tuple(self, config: Any) -> CheckpointTuple | None:
         """Return one checkpoint; raise `StorageError` if its row is damaged."""
