@@ -43,8 +43,9 @@ FILES = {
         ("go", "a.go:3:8: package clok is not in GOROOT (/usr/lib/go/src/clok)", None),
         (
             "java",
-            "[INFO] BUILD FAILURE\n[ERROR] Plugin org.example:kit:2.6 or one of its dependencies could not be resolved: "
-            "Failed to read (Permission denied) -> [Help 1]\n[ERROR] \n[ERROR] To see the full stack trace of the errors",
+            "[INFO] BUILD FAILURE\n"
+            "[ERROR] Plugin org.example:kit:2.6 or one of its dependencies could not be resolved: (Permission denied)\n"
+            "[ERROR] \n[ERROR] To see the full stack trace of the errors",
             "org.example:kit:2.6",
         ),
         (
