@@ -62,11 +62,16 @@ ATTACKS = {
 
 
 async def prepare_project_suite(
-    project: Mapping[str, str], sandbox: Sandbox, settings: SandboxSettings, command: str = PYTEST
+    project: Mapping[str, str],
+    sandbox: Sandbox,
+    settings: SandboxSettings,
+    command: str = PYTEST,
+    *,
+    run: bool = False,
 ) -> Suite:
     files = {path: text.encode() for path, text in project.items()}
     task = Task(statement="", kind="heal", files=files, test_command=tuple(command.split()))
-    return await prepare_suite(task, sandbox, settings, PYTHON)
+    return await prepare_suite(task, sandbox, settings, PYTHON, run=run)
 
 
 async def test_code_that_changes_the_machinery_does_not_pass(
@@ -245,6 +250,26 @@ async def test_tests_may_change_the_machinery(sandbox: Sandbox, sandbox_settings
     verdict = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
 
     assert verdict.all_passed, verdict
+
+
+async def test_tests_may_change_the_machinery_and_undo_it_later(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    """The first run of the task's own files does not look after each test, so another one has to show this."""
+    tests = (
+        "import unittest\nwas = unittest.TestCase.assertEqual\n"
+        "def test_changes():\n    unittest.TestCase.assertEqual = lambda self, *given: was(self, *given)\n"
+        "def test_undoes():\n    unittest.TestCase.assertEqual = was\n"
+    )
+    project = {**PROJECT, "test_own.py": tests}
+    suite = await prepare_project_suite(project, sandbox, sandbox_settings, run=True)
+    assert not (await check_candidate(Candidate(files={}, origin="user"), suite)).all_passed
+
+    right = await check_candidate(Candidate(files={"sums.py": RIGHT}, origin="sample"), suite)
+    assert right.all_passed, right
+
+    text = ATTACKS["tests do nothing"] + WRONG
+    assert not (await check_candidate(Candidate(files={"sums.py": text}, origin="sample"), suite)).all_passed
 
 
 async def test_tests_that_did_not_load_in_the_base_run_may_change_it(

@@ -288,6 +288,30 @@ async def test_ordinary_code_passes(sandbox: Sandbox, sandbox_settings: SandboxS
     assert verdict.all_passed, verdict.counterexamples
 
 
+@pytest.mark.parametrize("count", [1, 200])
+async def test_nothing_is_reported_after_the_reporter_was_changed(
+    count: int, sandbox: Sandbox, sandbox_settings: SandboxSettings
+) -> None:
+    """After many tests the reporter's functions are compared in another way."""
+    tests = (
+        f"import pytest\n\n@pytest.mark.parametrize('number', range({count}))\ndef test_many(number): pass\n\n"
+        "def test_changes(request):\n"
+        "    kind = type(request.config.pluginmanager.get_plugin('suture-reporter'))\n"
+        "    was = kind._write_phase\n"
+        "    kind._write_phase = lambda self, report, here: was(self, report, here=here)\n\n"
+        "def test_after(): pass\n"
+    )
+    suite = await prepare_project_suite({"test_all.py": tests}, sandbox, sandbox_settings)
+
+    verdict = await check_candidate(Candidate(files={}, origin="user"), suite)
+
+    assert len(verdict.passed) in (
+        count - 1,
+        count,
+    )  # the phases of a test that passed wait for the next line
+    assert "test_all.py::test_after" in verdict.failed
+
+
 async def test_what_the_base_run_does_is_allowed(sandbox: Sandbox, sandbox_settings: SandboxSettings) -> None:
     read_own_test = "def total(numbers):\n    open('test_sums.py').close()\n    return {}(numbers)\n"
     project = {"sums.py": read_own_test.format("len"), "test_sums.py": TEST}

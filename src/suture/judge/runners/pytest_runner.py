@@ -148,6 +148,7 @@ class PytestRunner:
         recorded: BaseRunRecord | None = None,
         addition: RunAddition | None = None,
         before: PytestReport | None = None,
+        checks_each_test: bool = True,
     ) -> tuple[RunResult, PytestReport]:
         """Run pytest once, and return how it ended and its report.
 
@@ -164,6 +165,8 @@ class PytestRunner:
             addition: What the run has besides the reporting plugin.
             before: The report on the task's own files. The new one then names the tests that pass without the assertion
                 at which they failed there.
+            checks_each_test: Whether changes to the test machinery are looked for after each test, and not only at the
+                end.
         """
         project_files = drop_private_files(files)
         run = recorded.load() if recorded is not None else None
@@ -178,6 +181,7 @@ class PytestRunner:
                 "key": key.hex(),
                 "only": sorted(only),
                 "isolated": sorted(isolated),
+                "checks_each_test": checks_each_test,
                 "failed_at": list_failed_asserts(before, self._test_files) if before is not None else [],
                 "root": BOX,
                 "wall_s": wall_s or self._line.settings.test_timeout_s,

@@ -47,20 +47,19 @@ class FailureFacts:
         test_file = get_test_file(item)
         text = str(excinfo.value)[:MAX_TEXT_CHARS]
         fact = {"type": excinfo.type.__name__, "text": text, "file": "", "line": None}
-        fact["frames"] = self._list_frames(excinfo)
-        fact["inputs"] = self._list_inputs(item, excinfo)
-        compared = _find_unittest_pair(excinfo) or self._compared
+        steps = _list_steps(excinfo.tb)
+        fact["frames"] = self._list_frames(steps)
+        fact["inputs"] = self._list_inputs(item, steps)
+        compared = _find_unittest_pair(steps) or self._compared
         if compared is not None and isinstance(excinfo.value, AssertionError):
             fact["compared"] = compared
         if is_doctest(item):
             fact.update(self._describe_example(excinfo.value))
-        for entry in excinfo.traceback:
-            path = str(entry.path)
+        for path, line, _ in steps:
             if path == test_file:
-                statement = self._statements.find_statement(test_file, entry.lineno + 1)
-                fact["statement"] = statement[:MAX_TEXT_CHARS]
+                fact["statement"] = self._statements.find_statement(path, line)[:MAX_TEXT_CHARS]
             elif self.is_project_file(path):
-                fact["file"], fact["line"] = self._get_path(path), entry.lineno + 1
+                fact["file"], fact["line"] = self._get_path(path), line
         if isinstance(excinfo.value, TestTimeout):
             fact["timeout_s"] = self._limits.limit_s
         if isinstance(excinfo.value, SyntaxError) and self.is_project_file(str(excinfo.value.filename)):
@@ -68,27 +67,21 @@ class FailureFacts:
             fact["line"] = excinfo.value.lineno
         return fact
 
-    def _list_frames(self, excinfo: Any) -> list[list[Any]]:
+    def _list_frames(self, steps: list[tuple[str, int, Any]]) -> list[list[Any]]:
         """Return [path, line, function] of the frames in files of the project and its tests, outermost first."""
-        frames = []
-        for entry in excinfo.traceback:
-            path = str(entry.path)
-            if self._is_inside(path):
-                name = entry.frame.raw.f_code.co_name
-                frames.append([self._get_path(path), entry.lineno + 1, name])
-        return frames[-MAX_FRAMES:]
+        inside = [step for step in steps if self._is_inside(step[0])][-MAX_FRAMES:]
+        return [[self._get_path(path), line, frame.f_code.co_name] for path, line, frame in inside]
 
-    def _list_inputs(self, item: Any, excinfo: Any) -> dict[str, str]:
+    def _list_inputs(self, item: Any, steps: list[tuple[str, int, Any]]) -> dict[str, str]:
         """Return the test's parameters, the variables in its failed statement, and the arguments of the
         innermost frame in the project's code.
         """
         values = dict(getattr(getattr(item, "callspec", None), "params", {}))
         test_file = get_test_file(item)
         frames = []
-        for entry in excinfo.traceback:
-            path, frame = str(entry.path), entry.frame.raw
+        for path, line, frame in steps:
             if path == test_file:
-                names = _find_names(self._statements.find_statement(path, entry.lineno + 1))
+                names = _find_names(self._statements.find_statement(path, line))
                 held = frame.f_locals
                 values.update((name, held[name]) for name in names if name in held)
             elif self.is_project_file(path):
@@ -136,6 +129,22 @@ class FailureFacts:
         return is_inside and os.path.dirname(path) != PLUGIN_FOLDER
 
 
+def _list_steps(trace: Any) -> list[tuple[str, int, Any]]:
+    """Return (path, line, frame) of each step of a traceback, outermost first.
+
+    Each frame is read once, because the audit hook looks at every reading.
+    """
+    steps = []
+    while trace is not None:
+        frame = trace.tb_frame
+        name = frame.f_code.co_filename
+        path = os.path.abspath(name)
+        # The name of code that was not read from a file, such as `<string>`, is no path.
+        steps.append((path if os.path.isabs(name) or os.path.exists(path) else name, trace.tb_lineno, frame))
+        trace = trace.tb_next
+    return steps
+
+
 def _find_names(statement: str) -> list[str]:
     """Return the names in a statement; none if it does not parse on its own, as the head of a `with`."""
     try:
@@ -145,10 +154,9 @@ def _find_names(statement: str) -> list[str]:
     return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
-def _find_unittest_pair(excinfo: Any) -> Any:
+def _find_unittest_pair(steps: list[tuple[str, int, Any]]) -> Any:
     """Return the two values, as source, that an assert method of unittest compared; `None` if there is none."""
-    for entry in excinfo.traceback:
-        frame = entry.frame.raw
+    for _, _, frame in steps:
         if frame.f_globals.get("__name__") != "unittest.case":
             continue
         for left, right in UNITTEST_PAIRS:

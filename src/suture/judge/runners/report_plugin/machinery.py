@@ -37,8 +37,9 @@ DESCRIPTORS = (property, staticmethod, classmethod)
 """Class attributes that wrap a function, and are not always callable themselves."""
 SIGNALS = [int(number) for number in signal.Signals]
 PLUGIN_FOLDER = os.path.dirname(__file__)
-DECIDING_VALUES = (float, type)
-"""Types of attributes that can also decide whether a test passes: a tolerance, or the exception type that is raised."""
+DECIDING_VALUES = (*DESCRIPTORS, float, type)
+"""Types of attributes that decide whether a test passes, besides functions. A number may be a tolerance, and a type the
+exception that is raised."""
 CONSTANTS = (str, bytes, int, tuple, frozenset)
 """Types of values in the modules that tests import, with which they may compare, such as `string.digits`."""
 COMPILED_AFTER = 100
@@ -66,6 +67,8 @@ class TestMachinery:
         self._names_by_function = {}  # type: dict[int, str]
         """Identity of a function -> its full name; empty until the first function gets other code."""
         self._new_codes = {}  # type: dict[str, str]
+        self._paths = {}  # type: dict[str, str]
+        """File name of code -> what `find_file` returns for it."""
         self._import_libraries(libraries)
         self._modules = frozenset(sys.modules)
         for name, module in list(sys.modules.items()):
@@ -97,20 +100,17 @@ class TestMachinery:
                 importlib.import_module(name)
 
     def _record_module(self, name: str, module: Any) -> None:
-        members = vars(module)
+        members, package = vars(module), name.partition(".")[0]
         self._record(name, sys.modules, [name])
         self._record_values(name, members)
         for key, value in list(members.items()):
             # The classes of `builtins` are left out, because Python does not allow changes to them.
-            if isinstance(value, type) and vars(value).get("__module__") == name and name != "builtins":
+            if isinstance(value, type):
                 attributes = vars(value)
-                self._classes.append((f"{name}.{key}", value, frozenset(attributes)))
-                self._record_values(f"{name}.{key}", attributes)
-            elif (
-                not isinstance(value, type)
-                and type(value).__module__.partition(".")[0] == name.partition(".")[0]
-                and hasattr(value, "__dict__")
-            ):
+                if attributes.get("__module__") == name and name != "builtins":
+                    self._classes.append((f"{name}.{key}", value, frozenset(attributes)))
+                    self._record_values(f"{name}.{key}", attributes)
+            elif type(value).__module__.partition(".")[0] == package and hasattr(value, "__dict__"):
                 # An object such as the default decoder of `json`, which may get functions of its own.
                 self._classes.append((f"{name}.{key}", value, frozenset(vars(value))))
 
@@ -118,8 +118,8 @@ class TestMachinery:
         keys = [
             key
             for key, value in list(namespace.items())
-            if f"{name}.{key}" not in SELF_CHANGING
-            and (callable(value) or isinstance(value, DESCRIPTORS + DECIDING_VALUES))
+            if (callable(value) or isinstance(value, DECIDING_VALUES))
+            and f"{name}.{key}" not in SELF_CHANGING
         ]
         self._record(name, namespace, keys)
 
@@ -275,7 +275,7 @@ class TestMachinery:
             for full_name, value in named_values
             if callable(value) or isinstance(value, DESCRIPTORS)
         }
-        return {full_name: file for full_name, file in files.items() if file and not os.path.isabs(file)}
+        return {full_name: file for full_name, file in files.items() if file[:1] not in ("", os.sep)}
 
     def _find_project_modules(self, names: Any) -> dict[str, str]:
         files = {name: str(getattr(sys.modules[name], "__file__", None)) for name in names}
@@ -296,7 +296,10 @@ class TestMachinery:
         return self._get_project_path(path) or os.path.abspath(path)
 
     def _find_code_file(self, code: Any) -> str:
-        return self._get_project_path(code.co_filename) or os.path.abspath(code.co_filename)
+        name = str(code.co_filename)
+        if name not in self._paths:
+            self._paths[name] = self._get_project_path(name) or os.path.abspath(name)
+        return self._paths[name]
 
     def _get_project_path(self, path: str) -> str:
         """Return a path relative to the project's folder; empty for a path outside of it."""
@@ -314,11 +317,14 @@ def make_readers(namespaces: Iterable[tuple[Any, Iterable[str]]]) -> Iterator[tu
             yield itemgetter(names[0], *names), namespace
 
 
-def compile_comparer(namespace: Any, values: dict[str, Any]) -> Any:
+def compile_comparer(namespace: Any, values: dict[str, Any], own_builtins: Any = None) -> Any:
     """Return a function that returns whether a namespace still has some values.
 
     The names are global variables of the function, and the namespace is the dictionary of its global variables: Python
     caches where it finds these. A removed name raises `NameError`, unless it was added to the builtins.
+
+    Args:
+        own_builtins: The builtins of the namespace, if they are a copy to which nothing relevant can be added.
     """
     names, expected = [*values], [*values.values()]
     read_names = itemgetter(names[0], *names)  # the first one twice, as in `make_readers`
@@ -335,7 +341,8 @@ def compile_comparer(namespace: Any, values: dict[str, Any]) -> Any:
     code = eval(f"lambda {', '.join(parameters)}: {' and '.join(comparisons)}").__code__
     is_same = FunctionType(code, variables, "is_same", tuple(values.values()))
     used_builtins = getattr(is_same, "__builtins__", None)
-    return is_same if used_builtins is vars(builtins) or used_builtins is __builtins__ else read_all
+    is_known = any(used_builtins is known for known in (vars(builtins), __builtins__, own_builtins))
+    return is_same if is_known else read_all
 
 
 def _is_same(value: Any, old: Any) -> bool:
@@ -363,7 +370,7 @@ def _get_code(value: Any) -> Any:
     No attribute of other values is read: `pytest.mark` creates a mark for each attribute name that is read,
     and refuses names that a project does not know.
     """
-    function = _get_function(value)
+    function = value if type(value) is FunctionType else _get_function(value)
     code = function.__code__ if isinstance(function, FunctionType) else None
     return code if isinstance(code, CodeType) else None
 

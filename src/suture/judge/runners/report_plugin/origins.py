@@ -33,17 +33,18 @@ class Origins:
         folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, library, plugin_folder]
         folders += [path for path in sys.path if path and path != root and not self._holds_project(path)]
         self._installed = tuple(make_absolute(folder, root) + os.sep for folder in folders)
-        self._known = {}  # type: dict[str, bool]
+        self.harmless_files = set()  # type: set[str]
+        """Files that are known not to be the candidate's."""
+        self._known_candidates = set()  # type: set[str]
 
     def _holds_project(self, folder: str) -> bool:
         return folder.startswith(self._root) and "site-packages" not in folder
 
     def is_candidate(self, file: str) -> bool:
         """Return whether code comes from a file that the candidate wrote, or from an unknown file."""
-        known = self._known.get(file)
-        if known is None:
-            known = self._known[file] = self._look_up(file)
-        return known
+        if file not in self.harmless_files and file not in self._known_candidates:
+            (self._known_candidates if self._look_up(file) else self.harmless_files).add(file)
+        return file in self._known_candidates
 
     def holds(self, path: str) -> bool:
         """Whether an absolute path is in the project's folder, and not in Suture's own or installed code."""

@@ -54,6 +54,7 @@ class Reporter:
         self._isolated = frozenset(parameters["isolated"])
         self._bytecode_path = parameters["compiled"]
         self._sources = parameters["sources"]
+        self._checks_each_test = parameters["checks_each_test"]
         self._root = ROOT
         self._early = early
         self._may_rerun = config.pluginmanager.hasplugin("rerunfailures")
@@ -228,7 +229,7 @@ class Reporter:
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_makereport(self, item: Any, call: Any) -> Generator[None, Any, None]:
         """Record where an exception came from while its traceback exists, and which process saw it."""
-        if call.when != "setup":
+        if self._checks_each_test and call.when != "setup":
             self._send(
                 "look",
                 call.when,

@@ -23,7 +23,7 @@ from typing import Any
 
 from .assert_notes import ASSERT_REQUESTS, AssertNotes
 from .assert_watch import find_replaceable_names, read_text
-from .machinery import TestMachinery, make_readers
+from .machinery import TestMachinery, compile_comparer, make_readers
 from .origins import Origins, decode_path, get_file, get_library_name, identify_file, make_absolute
 from .signing import SignedReport
 from .test_classes import TestClasses, list_own_functions
@@ -76,6 +76,8 @@ FUNCTIONS_FOR_CALLERS = frozenset((
 IMPORTING_FUNCTION = "exec_module"
 OWN_REPORT, TEST_TEXT = "the report of the tests", "the text of a test"
 LOST_FAILURE = "a failed assert of a test"
+COMPILED_AFTER = 600
+"""Number of checks of this plugin's own functions after which these are compiled; see `machinery.COMPILED_AFTER`."""
 PASS_FIELDS = 4
 """Fields of a phase that only says which test passed."""
 
@@ -173,8 +175,9 @@ class Watch:
         if not is_own or get_ident() != self._thread:
             self._note(OWN_REPORT, get_file(frame))
             return False
+        harmless_files = self._origins.harmless_files
         while frame is not None:
-            if self._origins.is_candidate(get_file(frame)):
+            if frame.f_code.co_filename not in harmless_files and self._origins.is_candidate(get_file(frame)):
                 self._note(OWN_REPORT, get_file(frame))
             frame = frame.f_back
         return True
@@ -360,7 +363,9 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     another process.
     """
     package = __name__.rpartition(".")[0] + "."
-    readers = [*make_readers(_list_own_names(package))]
+    names = [*_list_own_names(package)]
+    own_values = [(namespace, {name: namespace[name] for name in group}) for namespace, group in names]
+    readers = [*make_readers(names)]
     own = [value for read, namespace in readers for value in read(namespace)]
     is_same = is_
     classes = [value for value in own if isinstance(value, type) and value.__module__.startswith(package)]
@@ -374,13 +379,24 @@ def install_watch(watch: Watch) -> Callable[..., None]:
     own_codes = frozenset([send.__code__, *(value.__code__ for value in own if type(value) is FunctionType)])
     inside = set()  # type: set[int]
     broken = []  # type: list[bool]
+    comparers = []  # type: list[Any]
+    checks = 0
 
     def is_intact() -> bool:
+        nonlocal checks
+        checks += 1
+        if checks == COMPILED_AFTER and hasattr(compile_comparer, "__builtins__"):  # Python 3.10
+            for namespace, values_by_name in own_values:
+                if values_by_name:
+                    copy = namespace.get("__builtins__")
+                    comparers.append(compile_comparer(namespace, values_by_name, copy))
         values = []  # type: list[Any]
         try:
+            if comparers:
+                return all([compare() for compare in comparers]) and [*map(len, namespaces)] == sizes
             for read, namespace in readers:
                 values += read(namespace)
-        except KeyError:
+        except (KeyError, NameError):
             return False
         return all(map(is_same, values, own)) and [*map(len, namespaces)] == sizes
 
