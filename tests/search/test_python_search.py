@@ -142,7 +142,11 @@ async def test_a_package_is_searched_and_its_fault_located(project: Path, sandbo
     assert repairs[0].warnings == ()
 
 
-async def test_code_outside_functions_is_repaired_too(project: Path, sandbox: BubblewrapSandbox) -> None:
+@pytest.mark.parametrize("conftest", ["", "import shop.cart\n"])
+async def test_code_outside_functions_is_repaired_too(
+    project: Path, sandbox: BubblewrapSandbox, conftest: str
+) -> None:
+    (project / "conftest.py").write_text(conftest)  # it is loaded before the tests are collected
     (project / "tests" / "test_cart.py").write_text(
         "from shop.cart import LIMIT\n\ndef test_limit():\n    assert LIMIT == 4\n"
     )

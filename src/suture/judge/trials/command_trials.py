@@ -31,12 +31,14 @@ class CandidateRunner(ABC):
         can_extend_timeouts: Whether a candidate that timed out can be tried again with longer timeouts.
         min_run_s: Wall-clock seconds below which it is not worthwhile to run a batch.
         max_overrun_s: Wall-clock seconds by which a batch may exceed its timeout.
+        waits_for_compounds: Whether a batch takes so long that it waits for compound changes that are being generated.
     """
 
     notes: list[str]
     can_extend_timeouts: bool = False
     min_run_s: float = 0.0
     max_overrun_s: float = 1.0
+    waits_for_compounds: bool = False
 
     @property
     def usable(self) -> bool:
@@ -52,6 +54,10 @@ class CandidateRunner(ABC):
     def batch_size(self) -> int:
         """Candidates that the next batch should have."""
         return 1
+
+    def ends_batch(self, proposal: Proposal) -> bool:
+        """Return whether a batch ends with a candidate, because its trial is slow."""
+        return False
 
     @property
     @abstractmethod

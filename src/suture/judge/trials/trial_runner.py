@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 from suture.judge.trials.process_reports import AttemptReport, unpack_lines, valid_places
@@ -16,11 +16,13 @@ from suture.judge.trials.tuning import (
     CLOCK_MARGIN_S,
     MAX_COVERING_TESTS,
     MAX_RESTARTS,
+    MAX_SCREENED_CPU_S,
     MAX_TARGET_TESTS,
     MAX_WHOLE_SUITE_S,
     MAX_WHOLE_SUITE_TESTS,
     MIN_TRIAL_S,
     NO_COVERING_RUN_BELOW_S,
+    SCREENED_CANDIDATES,
     SILENCE_S,
     TRACED_TRIAL_S,
 )
@@ -87,6 +89,58 @@ class TrialRunner:
             await asyncio.wait([self._full_spectrum], timeout=max(0.0, timeout_s))
         return self.can_finish
 
+    @property
+    def batch_size(self) -> int:
+        """Candidates that the next batch should have: several if their tests are quick, because they share a fork."""
+        seconds = [self._runs[test].seconds for test in self._target_tests if test in self._runs]
+        return SCREENED_CANDIDATES if sum(seconds[: self._max_failures[0]]) <= MAX_SCREENED_CPU_S else 1
+
+    def ends_batch(self, proposal: Proposal) -> bool:
+        """Return whether a batch ends with a candidate: a reimport takes as long as dozens of quick trials."""
+        return not proposal.is_swappable
+
+    async def run_batch(
+        self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
+    ) -> list[tuple[Proposal, Trial | None]]:
+        """Try candidates, as many as fit into the time, and return them with their trials.
+
+        Several candidates that need no new import are screened in one fork first. The trials of those that remain
+        follow one after the other.
+        """
+        end_s = time.monotonic() + timeout_s
+        screened = await self._screen(proposals, timeout_s) if not extra_cpu_s else {}
+        trials: list[tuple[Proposal, Trial | None]] = []
+        for proposal in proposals:
+            trial, left_s = screened.get(id(proposal)), end_s - time.monotonic()
+            if trial is None and self.usable and (left_s > 0 or not trials):
+                trial = await self.run_trial(proposal, left_s, extra_cpu_s)
+            elif trial is None:
+                continue
+            trials.append((proposal, trial))
+        return trials
+
+    async def _screen(self, proposals: Sequence[Proposal], timeout_s: float) -> dict[int, Trial]:
+        """Return id of a candidate -> its trial, for candidates with which no test passes."""
+        swappable = [proposal for proposal in proposals if proposal.is_swappable]
+        if len(swappable) < 2 or self.batch_size == 1:
+            return {}
+        async with self._turn:
+            await self._prepare_worker()
+            reports = await self._worker.screen(
+                swappable,
+                self._target_tests,
+                number=self._number + 1,
+                max_failures=self._max_failures,
+                silence_s=self._get_silence_s(self._target_tests),
+                timeout_s=max(MIN_TRIAL_S, timeout_s),
+            )
+            self._number += len(swappable)
+        return {
+            id(proposal): self._make_failing_trial(report)
+            for proposal, report in zip(swappable, reports, strict=False)  # none if the process died
+            if not report.unsupported and "P" not in report.outcomes
+        }
+
     async def run_trial(self, proposal: Proposal, timeout_s: float, extra_cpu_s: float = 0.0) -> Trial | None:
         """Try a candidate; return `None` if it could not be tried at all.
 
@@ -145,13 +199,9 @@ class TrialRunner:
             report = await self._attempt(proposal, targets, reimports, limits, extra_cpu_s)
         if report is None:
             return None
-        passing, failing = report.outcomes.count("P"), report.outcomes.count("f")
-        if failing or not report.finished or not passing:
-            pairs = zip(targets, report.outcomes, strict=False)  # the last targets may not have run
-            # After the first limit of failures the process stops on purpose, so that is not a time-out.
-            timed_out = not report.finished and failing < limits[0]
-            now_passing = frozenset(test for test, outcome in pairs if outcome == "P")
-            return _make_trial(report, timed_out=timed_out, now_passing=now_passing)
+        passing = report.outcomes.count("P")
+        if report.has_failed or not report.finished or not passing:
+            return self._make_failing_trial(report)
         if not self.can_finish:
             return _make_trial(report, is_pending=True)
         await self._prepare_worker()
@@ -168,6 +218,14 @@ class TrialRunner:
             timed_out=not rest.finished,
             broken_test=rest.failures[0].test if rest.has_failed and rest.failures else "",
         )
+
+    def _make_failing_trial(self, report: AttemptReport) -> Trial:
+        """Return the trial of a candidate with which the target tests do not all pass."""
+        pairs = zip(self._target_tests, report.outcomes, strict=False)  # the last targets may not have run
+        # After the first limit of failures the process stops on purpose, so that is not a time-out.
+        timed_out = not report.finished and report.outcomes.count("f") < self._max_failures[0]
+        now_passing = frozenset(test for test, outcome in pairs if outcome == "P")
+        return _make_trial(report, timed_out=timed_out, now_passing=now_passing)
 
     async def _attempt_other_tests(
         self, proposal: Proposal, reimports: bool, extra_cpu_s: float
@@ -230,11 +288,8 @@ class TrialRunner:
     ) -> AttemptReport | None:
         self._number += 1
         names = tests or list(self._limits)
-        longest_wall_s = max((self._runs[test].wall_s for test in names if test in self._runs), default=0.0)
-        longest_limit_s = max((self._limits[test][1] for test in names if test in self._limits), default=1.0)
-        # The numbers in these two limits are chosen by judgement; not measured.
-        import_cpu_s = 4 * self._spectrum.collect_s + 2
-        silence_s = SILENCE_S + 3 * longest_wall_s + 2 * (longest_limit_s + extra_cpu_s)
+        import_cpu_s = 4 * self._spectrum.collect_s + 2  # chosen by judgement; not measured
+        silence_s = self._get_silence_s(names) + 2 * extra_cpu_s
         report = await self._worker.attempt(
             proposal,
             tests,
@@ -251,6 +306,13 @@ class TrialRunner:
         if report is None and not reimports:
             await self._restart_worker()
         return report
+
+    def _get_silence_s(self, tests: Sequence[str]) -> float:
+        """Return after how many seconds without a message a trial of some tests is killed."""
+        longest_wall_s = max((self._runs[test].wall_s for test in tests if test in self._runs), default=0.0)
+        longest_limit_s = max((self._limits[test][1] for test in tests if test in self._limits), default=1.0)
+        # The factors are chosen by judgement; not measured.
+        return SILENCE_S + 3 * longest_wall_s + 2 * longest_limit_s
 
     async def _restart_worker(self) -> None:
         """Collect the tests again after a candidate has ended the process that had collected them."""

@@ -161,6 +161,41 @@ class TrialWorker:
         await self._send(message)
         return next(parse_reports(await self._receive(timeout_s + WORKER_START_S), AttemptReport), None)
 
+    async def screen(
+        self,
+        proposals: Sequence[Proposal],
+        tests: Sequence[str],
+        *,
+        number: int,
+        max_failures: tuple[int, int],
+        silence_s: float,
+        timeout_s: float,
+    ) -> list[AttemptReport]:
+        """Run tests on several candidates in one process; return a report for each, or none if the process died.
+
+        A report is `unsupported` if the candidate must be tried alone (see `trials/inside/screening.py`).
+
+        Args:
+            number: Number of the first candidate; the others have those that follow.
+            max_failures: Failures after which a candidate is dropped, as `choose_failure_limits` returns.
+            silence_s: Wall-clock seconds without a message after which a candidate is killed.
+        """
+        await self._send(
+            {
+                "op": "screen",
+                "candidates": [_describe_change(proposal) for proposal in proposals],
+                "number": number,
+                "tests": list(tests),
+                "max_failures": list(max_failures),
+                "extra_cpu_s": 0.0,
+                "trace": False,
+                "silence_s": silence_s,
+                "timeout_s": timeout_s,
+            }
+        )
+        reports = list(parse_reports(await self._receive(timeout_s + WORKER_START_S), AttemptReport))
+        return reports if len(reports) == len(proposals) else []
+
     async def call(
         self,
         proposal: Proposal,

@@ -239,8 +239,8 @@ class _Search:
             self._start_extending()
             if self._clock.now_s() > tuning.PATIENT_SHARE * self._limits.max_seconds:
                 await self._retry_timed_out(runner)
-            if runner.batch_size > 1:
-                await self._turns.wait_until_extended()  # a large batch should hold compound changes too
+            if runner.waits_for_compounds:
+                await self._turns.wait_until_extended()
             timeout_s = self._batch_timeout_s(runner)
             if timeout_s <= runner.min_run_s:
                 self._is_cut_short = True
@@ -258,7 +258,7 @@ class _Search:
     def _batch_timeout_s(self, runner: CandidateRunner) -> float:
         """Return the time for the next batch; a large one must not outlast the time for rivals of a repair."""
         remaining_s = self._remaining_s()
-        return min(remaining_s, self._clock.linger_s()) if runner.batch_size > 1 else remaining_s
+        return min(remaining_s, self._clock.linger_s()) if runner.waits_for_compounds else remaining_s
 
     def _take_batch(self, waiting: Iterator[Proposal], runner: CandidateRunner) -> list[Proposal]:
         """Remove and return the next candidates: pending ones, rivals of repairs, then the likeliest."""
@@ -275,6 +275,8 @@ class _Search:
                 break
             if self._is_new(proposal):
                 batch.append(proposal)
+                if runner.ends_batch(proposal):
+                    break
         return batch
 
     def _handle(self, proposal: Proposal, trial: Trial | None) -> None:

@@ -12,14 +12,13 @@ from __future__ import annotations
 import ast
 import asyncio
 import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from suture.core.ledger.kinds import SearchEnding
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.signs import collect_literals, find_tampering_warnings
 from suture.judge.trials.baseline import BaselineRun, PrefetchedRun, trace_tests
-from suture.judge.trials.command_trials import CandidateRunner, TrialReport
+from suture.judge.trials.command_trials import CandidateRunner
 from suture.judge.trials.process_reports import CollectionReport
 from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Proposal, Spectrum
@@ -199,18 +198,6 @@ class PythonRunner(TrialRunner, CandidateRunner):
 
     can_extend_timeouts = True
     max_rivals = tuning.MIN_RIVALS
-
-    async def run_batch(
-        self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
-    ) -> Sequence[TrialReport]:
-        """Try candidates one after the other."""
-        end_s = time.monotonic() + timeout_s
-        reports: list[TrialReport] = []
-        for proposal in proposals:
-            remaining_s = end_s - time.monotonic()
-            if (remaining_s > 0 or not reports) and self.usable:
-                reports.append((proposal, await self.run_trial(proposal, remaining_s, extra_cpu_s)))
-        return reports
 
 
 class PythonSession(TrialSession):

@@ -46,6 +46,7 @@ class DriverTrials(CandidateRunner):
     """The trials of one search."""
 
     max_overrun_s = tuning.DRIVER_START_S
+    waits_for_compounds = True
 
     def __init__(self, driver: Driver, project: FailingProject) -> None:
         self._driver, self.project, self.language = driver, project, project.language

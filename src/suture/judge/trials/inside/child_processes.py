@@ -175,11 +175,15 @@ class ProjectFiles:
         second.
         """
         file = os.path.join(ROOT, path)
-        if path not in self._times:
-            status = os.stat(file)
-            self._times[path] = (status.st_atime_ns, status.st_mtime_ns)
+        self.remember_time(path)
         _write_text(file, text)
         os.utime(file, (1_000_000_000 + number, 1_000_000_000 + number))
+
+    def remember_time(self, path: str) -> None:
+        """Remember the time stamp of the project's own file, before a candidate's file is written over it."""
+        if path not in self._times:
+            status = os.stat(os.path.join(ROOT, path))
+            self._times[path] = (status.st_atime_ns, status.st_mtime_ns)
 
     def restore(self, path: str) -> None:
         """Write the project's own file again."""

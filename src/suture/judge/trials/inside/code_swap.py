@@ -107,6 +107,14 @@ class CodeSwapper:
         return self._trees[path]
 
 
+def swap_code(pairs: list[tuple[FunctionType, CodeType]]) -> list[tuple[FunctionType, CodeType]]:
+    """Give functions their new code, and return the pairs that undo this."""
+    replaced = [(function, function.__code__) for function, _ in pairs]
+    for function, code in pairs:
+        function.__code__ = code
+    return replaced
+
+
 def _get_future_flags(tree: Any) -> int:
     import __future__
 

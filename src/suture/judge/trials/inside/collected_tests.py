@@ -22,9 +22,18 @@ from .child_processes import (
     monotonic_s,
     remove_paths,
 )
-from .code_swap import CodeSwapper
+from .code_swap import CodeSwapper, swap_code
 from .line_tracer import Tracer
 from .pytest_items import Items, Outcomes, describe_error, get_traceback
+from .screening import (
+    CHECK_BEGINS,
+    CHECK_INTERVAL,
+    CHECK_PASSED,
+    END_OF_CANDIDATE,
+    ProcessState,
+    ScreenedOutput,
+    get_failure_key,
+)
 
 OUTCOME_LETTERS = {"passed": b"P", "failed": b"f", "skipped": b"s"}
 """Outcome of a test -> what is sent for it (see `process_reports.AttemptReport`)."""
@@ -32,6 +41,10 @@ NO_LIMIT_CPU_S = 3600.0
 """CPU seconds of a test without a limit."""
 TIMEOUT_EXIT_CODE = 3
 """Exit code of a fork whose test reached its CPU limit; any code but 0 would do."""
+EXTRA_TRACING_CPU_S = 1.5
+"""CPU seconds that a test may take in addition to its limit while it is traced."""
+UNSUPPORTED: dict[str, Any] = {"outcomes": "", "finished": True, "unsupported": True}
+"""The result of a candidate that cannot be put into the running process, or that a screening does not settle."""
 Write = Callable[[bytes], None]
 
 
@@ -73,6 +86,20 @@ class ReportForwarder:
             self._answers.write_raw(lines)
 
 
+class CodeChange:
+    """A candidate that can be put into this process.
+
+    Attributes:
+        text: The changed text of its file.
+        number: The number that gives this text a time stamp of its own (see `ProjectFiles.write`).
+        pairs: (function, its new code).
+        key: Equal for candidates with equal results.
+    """
+
+    def __init__(self, path: str, text: str, number: int, pairs: list[Any], key: Any) -> None:
+        self.path, self.text, self.number, self.pairs, self.key = path, text, number, pairs, key
+
+
 class CollectedTests:
     """Runs the collected tests in forks of this process."""
 
@@ -89,6 +116,7 @@ class CollectedTests:
         self._limits, self._tracer = limits, tracer
         self._leftovers = LeftoverFiles()
         self._known_results: dict[Any, dict[str, Any]] = {}
+        self._repeated_failures: dict[str, str] = {}
         self._find_functions(files.texts)
 
     def serve(self, requests: HostChannel, answers: HostChannel) -> None:
@@ -106,6 +134,9 @@ class CollectedTests:
                 self._files, self._tracer = ProjectFiles(command["texts"]), Tracer(command["files"])
                 self._find_functions(command["texts"])
                 answers.write({})
+            elif command["op"] == "screen":
+                lines = (json.dumps(result).encode("ascii") for result in self._screen(command))
+                answers.write_raw(b"\n".join(lines))
             else:
                 answers.write(self._try(command))
             requests.write({})  # the parent process forwards the next request after this
@@ -189,48 +220,135 @@ class CollectedTests:
 
     def _try(self, command: dict[str, Any]) -> dict[str, Any]:
         """Run tests on a candidate; equal code runs only once."""
-        pairs: list[Any] = []
-        key: Any = None
-        changed = ""
-        path = command.get("path")
-        if path is not None:
-            changed = self._files.apply_edits(command)
-            try:
-                key, pairs = self._swapper.plan(path, changed, command["edits"])
-            except (SyntaxError, ValueError, RecursionError):
-                return {"outcomes": "", "finished": True, "unsupported": True}
-            if key is None:  # equal code fails like the unchanged code
-                return {"outcomes": "f", "finished": True, "unsupported": False}
-            key = (key, json.dumps(command["tests"]), command["extra_cpu_s"], command["trace"])
-            if key in self._known_results:
-                return self._known_results[key]
-        result = self._run_candidate(command, path, changed, pairs)
-        if key is not None:
-            self._known_results[key] = result
+        if command.get("path") is None:
+            return self._run_candidate(command, None)
+        planned = self._plan(command, command, command["number"])
+        if not isinstance(planned, CodeChange):
+            return planned
+        result = self._known_results[planned.key] = self._run_candidate(command, planned)
         return result
 
-    def _run_candidate(
-        self, command: dict[str, Any], path: Any, changed: str, pairs: list[Any]
-    ) -> dict[str, Any]:
+    def _plan(
+        self, command: dict[str, Any], edited: dict[str, Any], number: int
+    ) -> CodeChange | dict[str, Any]:
+        """Return how to put a candidate into this process, or its result if that is known without a run.
+
+        Args:
+            edited: The candidate's path and edits.
+        """
+        path, text = edited["path"], self._files.apply_edits(edited)
+        try:
+            key, pairs = self._swapper.plan(path, text, edited["edits"])
+        except (SyntaxError, ValueError, RecursionError):
+            return UNSUPPORTED
+        if key is None:  # equal code fails like the unchanged code
+            return {"outcomes": "f", "finished": True, "unsupported": False}
+        key = (key, json.dumps(command["tests"]), command["extra_cpu_s"], command["trace"])
+        return self._known_results.get(key) or CodeChange(path, text, number, pairs, key)
+
+    def _run_candidate(self, command: dict[str, Any], change: CodeChange | None) -> dict[str, Any]:
         tests, items = command["tests"], self._items
         chosen = items.select_in_order(self._limits.by_test) if tests is None else items.select(tests)
 
         def act(write: Write) -> None:
-            for function, code in pairs:
-                function.__code__ = code
+            if change is not None:
+                swap_code(change.pairs)
             tracer = self._tracer if command["trace"] else None
             run_tests(chosen, self._outcomes, self._limits, command, write, tracer)
 
         before = self._leftovers.list_files()
-        if path is not None:
-            self._files.write(path, changed, command["number"])
+        if change is not None:
+            self._files.write(change.path, change.text, change.number)
         output, finished = self._forks.run(
             act, command["silence_s"], end_s=monotonic_s() + command["timeout_s"]
         )
         remove_paths(self._leftovers.find_new(before))
-        if path is not None:
-            self._files.restore(path)
+        if change is not None:
+            self._files.restore(change.path)
         return {**parse_outcomes(output), "finished": finished, "unsupported": False}
+
+    def _screen(self, command: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return a result for each of several candidates; `UNSUPPORTED` if it must be tried alone."""
+        planned = [
+            self._plan(command, edited, command["number"] + number)
+            for number, edited in enumerate(command["candidates"])
+        ]
+        results = [UNSUPPORTED if isinstance(plan, CodeChange) else plan for plan in planned]
+        changes = {number: plan for number, plan in enumerate(planned) if isinstance(plan, CodeChange)}
+        waiting = list(changes) if len(changes) > 1 and self._find_repeated_failure(command) else []
+        end_s = monotonic_s() + command["timeout_s"]
+        before = self._leftovers.list_files()
+        for change in changes.values():
+            self._files.remember_time(change.path)
+        while waiting and monotonic_s() < end_s:
+            act = partial(self._run_changes, [changes[number] for number in waiting], command)
+            output, finished = self._forks.run(act, command["silence_s"], end_s=end_s)
+            remove_paths(self._leftovers.find_new(before))
+            for path in {changes[number].path for number in waiting}:
+                self._files.restore(path)
+            screened = ScreenedOutput(output)
+            for number, part in zip(waiting[: screened.confirmed_count], screened.parts):  # noqa: B905
+                results[number] = {**parse_outcomes(part), "finished": True, "unsupported": False}
+            ended = screened.ended_count
+            if screened.ended_in_check or ended == len(waiting):
+                waiting = waiting[ended:]  # a candidate that is not confirmed has changed the process
+                continue
+            outcomes = parse_outcomes(screened.parts[ended])  # this candidate has ended the process
+            results[waiting[ended]] = {**outcomes, "finished": finished, "unsupported": False}
+            waiting = waiting[screened.confirmed_count : ended] + waiting[ended + 1 :]
+        for number, change in changes.items():
+            if "P" in results[number]["outcomes"]:
+                results[number] = UNSUPPORTED  # only a trial in a fork of its own shows that a test passes
+            elif not results[number]["unsupported"]:
+                self._known_results[change.key] = results[number]
+        return results
+
+    def _run_changes(self, changes: list[CodeChange], command: dict[str, Any], write: Write) -> None:
+        """Run tests on several candidates in this process; end early if one of them changes it."""
+        chosen, state = self._items.select(command["tests"]), ProcessState(self._leftovers)
+        run = partial(run_tests, chosen, self._outcomes, self._limits, command)
+        for number, change in enumerate(changes, 1):
+            self._files.write(change.path, change.text, change.number)
+            replaced = swap_code(change.pairs)
+            run(write)
+            swap_code(replaced)
+            self._files.restore(change.path)
+            has_changed = state.has_changed()
+            write(END_OF_CANDIDATE)
+            if has_changed or number % CHECK_INTERVAL == 0 or number == len(changes):
+                write(CHECK_BEGINS)
+                if has_changed:
+                    return
+                output: list[bytes] = []
+                run(output.append)
+                failure = get_failure_key(parse_outcomes(b"".join(output)))
+                if failure != self._find_repeated_failure(command) or state.has_changed():
+                    return
+                write(CHECK_PASSED)
+
+    def _find_repeated_failure(self, command: dict[str, Any]) -> str:
+        """Return how the tests fail on the unchanged code; empty if a second run in one process differs."""
+        tests = json.dumps([command["tests"], command["max_failures"]])
+        if tests not in self._repeated_failures:
+            traced, before = {**command, "extra_cpu_s": EXTRA_TRACING_CPU_S}, self._leftovers.list_files()
+            output, finished = self._forks.run(partial(self._run_twice, traced), command["silence_s"])
+            remove_paths(self._leftovers.find_new(before))
+            runs = [parse_outcomes(part) for part in output.split(END_OF_CANDIDATE)[:-1]]
+            is_repeated = finished and len(runs) == 2 and get_failure_key(runs[0]) == get_failure_key(runs[1])
+            for failure in runs[0]["failures"] if runs else ():
+                failure.pop("lines", None)
+            all_fail = is_repeated and set(runs[0]["outcomes"]) == {"f"}
+            self._repeated_failures[tests] = get_failure_key(runs[0]) if all_fail else ""
+        return self._repeated_failures[tests]
+
+    def _run_twice(self, command: dict[str, Any], write: Write) -> None:
+        """Run tests twice on the unchanged code, with tracing; end early if they leave something in the process."""
+        chosen, state = self._items.select(command["tests"]), ProcessState(self._leftovers)
+        for _ in range(2):
+            run_tests(chosen, self._outcomes, self._limits, command, write, self._tracer)
+            if state.has_changed():
+                return
+            write(END_OF_CANDIDATE)
 
 
 def describe_failure(fault: BaseException) -> dict[str, Any]:
@@ -279,6 +397,7 @@ def run_tests(
         if tracer is not None:
             tracer.start(takes_shortcuts=True)
         outcome = outcomes.run(item, following)
+        limit_cpu(0)  # other candidates may follow in this process
         details: dict[str, Any] = {}
         if tracer is not None:
             tracer.stop()

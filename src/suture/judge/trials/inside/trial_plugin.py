@@ -1,8 +1,9 @@
-"""A pytest plugin that serves trials with two processes.
+"""A pytest plugin that serves trials with three processes, each of them a fork of the one before.
 
-The first process has imported nothing. It makes a fork for each candidate that changes what an import does.
-The second one, a fork of the first, has collected the tests. In its own forks, functions get their new code in
-place. Both use pytest's own hooks, including those of the project's plugins.
+The first process has imported nothing of the project. The second one has configured pytest and loaded the outer
+`conftest.py` files. A candidate that changes what an import does gets a fork of the second process, or of the first one
+if the second one has imported its file. The third process has collected the tests. In its own forks, functions get
+their new code in place. All use pytest's own hooks, including those of the project's plugins.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class TrialServer:
     """Serves the requests of the host."""
 
     def __init__(self, connection: HostChannel) -> None:
-        self._connection = connection
+        self._connection = self._requests = connection
         job = connection.read() or {}
         self._compiled = backdate(job["dated"])
         self._files = ProjectFiles(job["texts"])
@@ -66,7 +67,8 @@ class TrialServer:
         self._outcomes = Outcomes()
         self._leftovers = LeftoverFiles()
         self._forks = Forks(connection)
-        self._collected: HostChannel | None = None
+        self._next: HostChannel | None = None  # the process that is a fork of this one
+        self._imported_by_next: set[str] = set()
         self._task: dict[str, Any] = {"op": "none"}
         self._write: Any = None
         self._errors: list[str] = []
@@ -78,58 +80,68 @@ class TrialServer:
     def serve(self) -> None:
         """Answer requests until the connection ends. This returns only in a fork, which continues as pytest."""
         while True:
-            command = self._connection.read()
+            command = self._requests.read()
             if command is None:
                 os._exit(0)
-            if command["op"] == "collect":
-                if self._start_collected(command):
-                    return
-                continue
-            if command["op"] == "set_files":
-                self._files, self._tracer = ProjectFiles(command["texts"]), Tracer(command["files"])
-                if self._collected is None:
-                    self._connection.write({})
-                    continue
-            if command["op"] == "limits":
-                self._limits.by_test = command["limits"]
-            if command.get("reimports"):
-                if self._try_reimporting(command):
-                    return
-                continue
-            self._forward(command)
+            if self._answer(command):
+                return
+            if self._requests is not self._connection:
+                self._requests.write({})  # the process before forwards the next request after this
 
-    def _start_collected(self, command: dict[str, Any]) -> bool:
-        """Start the process that collects; return true in that process, which continues as pytest does."""
+    def _answer(self, command: dict[str, Any]) -> bool:
+        """Answer a request; return true in a fork that continues as pytest."""
+        if command["op"] == "collect":
+            return self._start_next(command)
+        if command["op"] == "set_files":
+            self._files, self._tracer = ProjectFiles(command["texts"]), Tracer(command["files"])
+            if self._next is None:
+                self._connection.write({})
+                return False
+        if command["op"] == "limits":
+            self._limits.by_test = command["limits"]
+        if command.get("reimports"):
+            is_first = self._requests is self._connection
+            if not is_first or self._next is None or command.get("path") in self._imported_by_next:
+                return self._try_reimporting(command)
+        self._forward(command)
+        return False
+
+    def _start_next(self, command: dict[str, Any]) -> bool:
+        """Start the next process; return true in that process, which continues as pytest does."""
         parent_end, child_end = socket.socketpair()
         if os.fork():
             child_end.close()
-            self._collected = HostChannel(parent_end.fileno(), parent_end.detach())
-            self._wait()
+            self._next = HostChannel(parent_end.fileno(), parent_end.detach())
+            self._forks.connections.append(self._next)
+            self._imported_by_next = set(self._wait().get("imported", ()))
             return False
         os.setsid()
         parent_end.close()
+        if self._requests is not self._connection:
+            self._requests.close()
         fd = child_end.detach()
         self._task = {**command, "requests": HostChannel(fd, fd)}
         return True
 
     def _forward(self, command: dict[str, Any]) -> None:
-        if self._collected is None:
+        if self._next is None:
             self._connection.write({"lost": True})
             return
         with suppress(OSError):
-            self._collected.write(command)
+            self._next.write(command)
         self._wait()
 
-    def _wait(self) -> None:
-        """Wait until the process that has collected answers; forget it if it died."""
-        assert self._collected is not None
+    def _wait(self) -> dict[str, Any]:
+        """Wait until the next process has answered, and return what it says; forget it if it died."""
+        assert self._next is not None
         try:
-            answer = self._collected.read()
+            answer = self._next.read()
         except OSError:
             answer = None
         if answer is None:
-            self._collected = None
+            self._next = None
             self._connection.write({"lost": True})
+        return answer or {}
 
     def _try_reimporting(self, command: dict[str, Any]) -> bool:
         """Try a candidate, including its import; return true in the fork, which continues as pytest does."""
@@ -190,7 +202,18 @@ class TrialServer:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self, session: Any) -> None:
-        """Collect only the files of a candidate's tests; calls of functions need no tests."""
+        """Collect only the files of a candidate's tests; calls of functions need no tests.
+
+        The process that has configured pytest stays here and serves requests.
+        """
+        if self._task["op"] == "collect":
+            self._requests = self._task["requests"]
+            self._forks.connections.append(self._requests)
+            if not self._start_next(self._task):
+                self._tracer.stop()
+                sys.dont_write_bytecode = True
+                self._requests.write({"imported": find_imported_files()})
+                self.serve()
         if self._task["op"] == "call":
             call_all(self._task["calls"], self._task["call_cpu_s"], self._write)
             os._exit(0)
@@ -262,6 +285,14 @@ class TrialServer:
             self._write(b"f")
         if not missing and chosen:
             run_tests(chosen, self._outcomes, self._limits, self._task, self._write)
+
+
+def find_imported_files() -> list[str]:
+    """Return the paths of the project's files that this process has imported."""
+    root = os.path.realpath(ROOT)
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    paths = [os.path.realpath(file) for file in files if isinstance(file, str)]
+    return [os.path.relpath(path, root) for path in paths if path.startswith(root + os.sep)]
 
 
 class ContinueAsPytest(BaseException):
