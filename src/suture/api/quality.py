@@ -41,8 +41,11 @@ async def measure_run_quality(
     """
     recorded = load_recorded_run(run, settings)
     result, task = load_result(recorded.folder), recorded.task
-    if result is None or result.candidate is None:
-        raise UsageError(f"run {recorded.folder.id} has no code to measure")
+    if result is None or result.candidate is None or not result.candidate.files:
+        raise UsageError(
+            f"run {recorded.folder.id} has no code to measure: it wrote or changed nothing",
+            remedy="name another run: `suture history` lists them",
+        )
     facts = LANGUAGES[task.language]
     if not facts.parsed:
         raise UsageError(f"the code of run {recorded.folder.id} is {facts.label}; only Python is measured")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bare_pytest import BARE_PYTEST
 from interfaces.cli.conftest import Script, Suture
 
 pytestmark = pytest.mark.usefixtures("sandbox")
@@ -39,3 +40,13 @@ def test_quality_refuses_what_it_cannot_measure(suture: Suture, script: Script) 
     assert (result.returncode, "has no code to measure" in result.stderr) == (2, True)
     result = suture("quality", "last", "--only", "speed")
     assert result.returncode == 2
+
+
+def test_quality_refuses_a_run_that_changed_nothing(suture: Suture, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
+    (tmp_path / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f(2) == 'zebra'\n")
+    suture("heal", str(tmp_path), "--test", BARE_PYTEST, "--no-model")
+
+    result = suture("quality", "newest")
+
+    assert (result.returncode, "it wrote or changed nothing" in result.stderr) == (2, True)
