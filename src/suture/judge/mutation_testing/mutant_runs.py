@@ -341,7 +341,10 @@ async def build_mutant_detector(
 
     async def is_noticed(mutant: Mapping[str, str]) -> bool:
         changed = {**files, **mutant}
-        if first_tests - await _find_passing(mutant_suite, changed, first_tests, options="-x"):
+        # Without a command there are no first tests, and nothing could run them.
+        if first_tests and first_tests - await _find_passing(
+            mutant_suite, changed, first_tests, options="-x"
+        ):
             return True
         last_tests = await get_last_tests()
         if last_tests is not None:
