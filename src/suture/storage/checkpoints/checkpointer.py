@@ -28,15 +28,17 @@ async def open_checkpointer(location: Path | str) -> AsyncIterator[BaseCheckpoin
             cannot be reached; or a state holds something other than plain JSON values. It is also raised when
             that happens while the database is in use.
     """
+    # Importing LangGraph takes a second, which commands such as `--help` must not pay.
+    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+    serializer = JsonOnlySerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
     if isinstance(location, str):
         from suture.storage.postgresql.checkpoints import open_postgresql_checkpointer
 
-        async with open_postgresql_checkpointer(location) as checkpointer:
+        async with open_postgresql_checkpointer(location, serializer) as checkpointer:
             yield checkpointer
         return
-    # Importing LangGraph takes a second, which commands such as `--help` must not pay.
     import aiosqlite
-    from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
     from suture.storage.checkpoints.sqlite_checkpointer import ValidatingCheckpointer
 
@@ -51,7 +53,6 @@ async def open_checkpointer(location: Path | str) -> AsyncIterator[BaseCheckpoin
         with closing(sqlite3.connect(location, timeout=CHECKPOINT_LOCK_TIMEOUT_S)):
             pass  # if the file cannot be opened, aiosqlite would leave its thread behind
         async with aiosqlite.connect(location, timeout=CHECKPOINT_LOCK_TIMEOUT_S) as connection:
-            serializer = JsonOnlySerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
             saver = ValidatingCheckpointer(connection, serde=serializer, file=str(location))
             await saver.setup()  # done here so that a bad file is reported at once
             yield saver

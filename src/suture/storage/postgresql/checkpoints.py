@@ -15,11 +15,10 @@ from typing import Any, TypeVar
 import psycopg
 from langgraph.checkpoint.base import CheckpointTuple
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg.rows import dict_row
 
 from suture.errors import StorageError
-from suture.storage.checkpoints.checkpointer import JsonOnlySerializer
 from suture.storage.database.store import CLIENT_ENCODING, MIGRATION_LOCK, SCHEMA, database_url, format_url
 from suture.storage.tuning import CONNECT_TIMEOUT_S, LOCK_POLL_S, MIGRATION_POLL_S, RECONNECT_TIMEOUT_S
 
@@ -35,10 +34,10 @@ class ReconnectingSaver(AsyncPostgresSaver):
 
     conn: psycopg.AsyncConnection[Any]
 
-    def __init__(self, connection: psycopg.AsyncConnection[Any], connect: Connect) -> None:
-        super().__init__(
-            connection, serde=JsonOnlySerializer(JsonPlusSerializer(allowed_msgpack_modules=None))
-        )
+    def __init__(
+        self, connection: psycopg.AsyncConnection[Any], connect: Connect, serializer: SerializerProtocol
+    ) -> None:
+        super().__init__(connection, serde=serializer)
         self._connect = connect
 
     async def aget_tuple(self, config: Any) -> CheckpointTuple | None:
@@ -85,7 +84,9 @@ class ReconnectingSaver(AsyncPostgresSaver):
 
 
 @asynccontextmanager
-async def open_postgresql_checkpointer(url: str) -> AsyncIterator[AsyncPostgresSaver]:
+async def open_postgresql_checkpointer(
+    url: str, serializer: SerializerProtocol
+) -> AsyncIterator[AsyncPostgresSaver]:
     """Open the checkpoints of a PostgreSQL that has Suture's tables; raises as `open_checkpointer`."""
     address = database_url(url, Path())
     conninfo = address.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -103,7 +104,7 @@ async def open_postgresql_checkpointer(url: str) -> AsyncIterator[AsyncPostgresS
         )
 
     try:
-        saver = ReconnectingSaver(await connect(), connect)
+        saver = ReconnectingSaver(await connect(), connect, serializer)
         try:
             await _lock_migrations(saver.conn)
             await saver.setup()
