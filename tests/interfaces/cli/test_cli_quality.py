@@ -45,7 +45,7 @@ def test_quality_refuses_what_it_cannot_measure(suture: Suture, script: Script) 
 def test_quality_refuses_a_run_that_changed_nothing(suture: Suture, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("def f(x):\n    return x\n")
     (tmp_path / "test_a.py").write_text("from a import f\n\n\ndef test_f():\n    assert f(2) == 'zebra'\n")
-    suture("heal", str(tmp_path), "--test", BARE_PYTEST, "--no-model")
+    suture("heal", str(tmp_path), "--test", BARE_PYTEST, "--no-model", "--set", "repair.enabled=true")
 
     result = suture("quality", "newest")
 
