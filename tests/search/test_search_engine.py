@@ -162,6 +162,33 @@ async def test_a_partial_repair_is_extended_by_a_second_change(language: Languag
     assert any("a + b" in apply_edits(CODE[language], p.edits) for p, _ in result.partial)
 
 
+class ScreeningRunner(ScriptedRunner):
+    """Settles only candidates that fail, unless it tries one alone."""
+
+    async def run_batch(
+        self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
+    ) -> list[TrialReport]:
+        reports = await super().run_batch(proposals, timeout_s, extra_cpu_s)
+        return [
+            (proposal, replace(trial, is_plausible=False, is_unsettled=True))
+            if trial is not None and trial.passing and len(proposals) > 1
+            else (proposal, trial)
+            for proposal, trial in reports
+        ]
+
+
+async def test_a_candidate_that_a_batch_does_not_settle_is_tried_next_and_alone() -> None:
+    runner = ScreeningRunner(CODE["python"], fixes_all("a = a + b"), size=8)
+
+    result = await search("python", runner)
+
+    assert result.plausible
+    repaired = apply_edits(CODE["python"], result.plausible[0].edits)
+    first, second = (number for number, text in enumerate(runner.tried) if text == repaired)
+    assert first < second <= first + 16
+    assert result.tried_count == len(set(runner.tried))
+
+
 class BreakingRunner(ScriptedRunner):
     """Finds that each candidate which passes the target tests breaks another test, or is killed before the others."""
 

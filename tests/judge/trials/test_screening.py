@@ -80,7 +80,12 @@ def propose(*statements: str, code: str = CODE) -> list[Proposal]:
 
 
 async def try_all(runner: TrialRunner, proposals: list[Proposal]) -> dict[str, Trial | None]:
-    return {proposal.label: trial for proposal, trial in await runner.run_batch(proposals, 60.0)}
+    """Return label -> trial; candidates that a batch does not settle are tried alone, as by the engine."""
+    trials = dict(await runner.run_batch(proposals, 60.0))
+    for proposal, trial in list(trials.items()):
+        if trial is not None and trial.is_unsettled:
+            trials[proposal] = await runner.run_trial(proposal, 60.0)
+    return {proposal.label: trial for proposal, trial in trials.items()}
 
 
 async def test_failing_candidates_are_settled_in_one_process(

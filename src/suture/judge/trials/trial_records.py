@@ -154,6 +154,7 @@ class Trial:
         now_passing: Ids of target tests that pass.
         is_pending: Whether the target tests pass and the others could not be run yet.
         lines: The lines that failing tests ran with the candidate, if they were recorded.
+        is_unsettled: Whether the candidate must be tried again, alone.
     """
 
     passing: int
@@ -166,3 +167,4 @@ class Trial:
     is_pending: bool = False
     broken_test: str = ""
     lines: TestLines = field(default_factory=dict)
+    is_unsettled: bool = False

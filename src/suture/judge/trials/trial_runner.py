@@ -27,6 +27,7 @@ from suture.judge.trials.tuning import (
     TRACED_TRIAL_S,
 )
 
+UNSETTLED = Trial(passing=0, failing=0, broken=0, is_plausible=False, timed_out=False, is_unsettled=True)
 REIMPORT_NOTE = (
     "changes of what an import does were not tried, because tests that fail pass after a new import"
 )
@@ -102,44 +103,30 @@ class TrialRunner:
     async def run_batch(
         self, proposals: Sequence[Proposal], timeout_s: float, extra_cpu_s: float = 0.0
     ) -> list[tuple[Proposal, Trial | None]]:
-        """Try candidates, as many as fit into the time, and return them with their trials.
+        """Try one candidate, or drop those of several with which no target test passes.
 
-        Several candidates that need no new import are screened in one fork first. The trials of those that remain
-        follow one after the other.
+        The trials of the others are `is_unsettled`.
         """
-        end_s = time.monotonic() + timeout_s
-        screened = await self._screen(proposals, timeout_s) if not extra_cpu_s else {}
-        trials: list[tuple[Proposal, Trial | None]] = []
-        for proposal in proposals:
-            trial, left_s = screened.get(id(proposal)), end_s - time.monotonic()
-            if trial is None and self.usable and (left_s > 0 or not trials):
-                trial = await self.run_trial(proposal, left_s, extra_cpu_s)
-            elif trial is None:
-                continue
-            trials.append((proposal, trial))
-        return trials
-
-    async def _screen(self, proposals: Sequence[Proposal], timeout_s: float) -> dict[int, Trial]:
-        """Return id of a candidate -> its trial, for candidates with which no test passes."""
+        if len(proposals) == 1:
+            return [(proposals[0], await self.run_trial(proposals[0], timeout_s, extra_cpu_s))]
+        settled: dict[int, Trial] = {}
         swappable = [proposal for proposal in proposals if proposal.is_swappable]
-        if len(swappable) < 2 or self.batch_size == 1:
-            return {}
-        async with self._turn:
-            await self._prepare_worker()
-            reports = await self._worker.screen(
-                swappable,
-                self._target_tests,
-                number=self._number + 1,
-                max_failures=self._max_failures,
-                silence_s=self._get_silence_s(self._target_tests),
-                timeout_s=max(MIN_TRIAL_S, timeout_s),
-            )
-            self._number += len(swappable)
-        return {
-            id(proposal): self._make_failing_trial(report)
-            for proposal, report in zip(swappable, reports, strict=False)  # none if the process died
-            if not report.unsupported and "P" not in report.outcomes
-        }
+        if len(swappable) > 1 and self.batch_size > 1:
+            async with self._turn:
+                await self._prepare_worker()
+                reports = await self._worker.screen(
+                    swappable,
+                    self._target_tests,
+                    number=self._number + 1,
+                    max_failures=self._max_failures,
+                    silence_s=self._get_silence_s(self._target_tests),
+                    timeout_s=max(MIN_TRIAL_S, timeout_s),
+                )
+                self._number += len(swappable)
+            for proposal, report in zip(swappable, reports, strict=False):  # no report if the process died
+                if not report.unsupported and "P" not in report.outcomes:
+                    settled[id(proposal)] = self._make_failing_trial(report)
+        return [(proposal, settled.get(id(proposal), UNSETTLED)) for proposal in proposals]
 
     async def run_trial(self, proposal: Proposal, timeout_s: float, extra_cpu_s: float = 0.0) -> Trial | None:
         """Try a candidate; return `None` if it could not be tried at all.

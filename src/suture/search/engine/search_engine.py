@@ -84,6 +84,7 @@ class _Search:
         # second trial has ended.
         self._pending: list[Proposal] = []
         self._passed: list[Proposal] = []
+        self._unsettled: list[Proposal] = []
         self._timed_out: list[tuple[Proposal, Trial]] = []
         self._single_count = 0
         self._progress = SearchProgress()
@@ -265,6 +266,8 @@ class _Search:
         has_repair = self.result.first_repair_s is not None
         size = min(runner.batch_size, runner.max_rivals) if has_repair else runner.batch_size
         size = min(size, self._clock.remaining_candidates())
+        if self._unsettled and size:
+            return [self._unsettled.pop(0)]
         batch: list[Proposal] = []
         while len(batch) < size:
             if self._pending and runner.can_finish:
@@ -280,6 +283,9 @@ class _Search:
         return batch
 
     def _handle(self, proposal: Proposal, trial: Trial | None) -> None:
+        if trial is not None and trial.is_unsettled:
+            self._unsettled.append(proposal)
+            return
         if trial is not None and trial.is_pending:
             if proposal not in self._passed:
                 self._passed.append(proposal)

@@ -7,6 +7,7 @@ body of an `except`. A block that no test runs is *idle*. A person is less likel
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -90,8 +91,16 @@ async def count_idle_blocks(
     timeout_s = min(seconds, GUARD_CHECK_S)
     if not all_stopped or timeout_s <= max(0.0, runner.min_run_s) or not runner.usable:
         return {}
-    reports = await runner.run_batch(all_stopped, timeout_s)
-    trials = {id(stopped): trial for stopped, trial in reports if trial is not None and not trial.is_pending}
+    end_s = time.monotonic() + timeout_s
+    reports = [*await runner.run_batch(all_stopped, timeout_s)]
+    unsettled = [stopped for stopped, trial in reports if trial is not None and trial.is_unsettled]
+    for stopped in unsettled:
+        if runner.usable and (left_s := end_s - time.monotonic()) > 0:
+            reports += await runner.run_batch([stopped], left_s)
+    finished = [
+        (stopped, trial) for stopped, trial in reports if trial is not None and not trial.is_unsettled
+    ]
+    trials = {id(stopped): trial for stopped, trial in finished if not trial.is_pending}
     for repair, variants in guarded.stopped:
         if all(id(stopped) in trials for stopped in variants):
             # If all tests pass, none of them runs the block.
