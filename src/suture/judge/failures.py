@@ -15,6 +15,8 @@ from suture.sandbox import BOX, RunResult
 
 EXCEPTION_LINE = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Warning|Interrupt|Exit|Failed)(?::|$)")
 """The first line of an exception in pytest's error text."""
+ERROR_PREFIX = re.compile(r"\berror: ", re.IGNORECASE)
+"""Matches what most programs print before a message; pytest prints two more lines after it."""
 COLLECTION_FRAME = re.compile(r"(?!/|<|\.\.)(\S+\.py):(\d{1,9}): in (\S+)$")
 """A frame of a project's file in pytest's error text, such as `shop/cart.py:3: in <module>`."""
 FAILURE_TEXTS: Mapping[FailureCode, str] = {
@@ -106,6 +108,14 @@ def truncate_output(text: str) -> str:
 def get_last_line(result: RunResult) -> str:
     """Return the last line that a program printed; empty if it printed nothing."""
     return (decode_output(result).strip().splitlines() or [""])[-1]
+
+
+def get_error_line(result: RunResult) -> str:
+    """Return the last line that a program printed about an error; its last line if none says so."""
+    lines = decode_output(result).splitlines()
+    return next(
+        (line.strip() for line in reversed(lines) if ERROR_PREFIX.search(line)), get_last_line(result)
+    )
 
 
 def parse_collection_error(test: str, error: str) -> Counterexample:

@@ -133,7 +133,7 @@ async def test_a_script_can_be_the_command(prepare: Prepare, shebang: str) -> No
         ("./calc.py", "cannot start: .*[Pp]ermission denied"),
         ("sh -c nosuchprogram", "cannot start: .*not found"),
         ("python -m unittest calc", "runs no tests"),
-        (f"{PYTEST} --nosuchoption", "cannot start: .*"),
+        (f"{PYTEST} --nosuchoption", "cannot start: .*unrecognized arguments: --nosuchoption"),
     ],
 )
 async def test_a_command_that_tests_nothing_is_refused(

@@ -14,7 +14,7 @@ from typing import NoReturn
 from suture.core.records import CheckOutcome, Task, VerdictNote
 from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
-from suture.judge.failures import get_last_line, render_run_ending
+from suture.judge.failures import get_error_line, render_run_ending
 from suture.judge.sandbox_programs import make_test_limits
 from suture.project.languages import (
     LANGUAGES,
@@ -170,7 +170,7 @@ class CommandLine:
         Raises:
             UsageError: Always; the message quotes what the command printed.
         """
-        reason = get_last_line(result) or render_run_ending(result)
+        reason = get_error_line(result) or render_run_ending(result)
         toolchain = self.interpreter.toolchain
         program = toolchain.program if toolchain else self.interpreter.executable
         raise UsageError(

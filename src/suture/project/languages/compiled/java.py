@@ -141,7 +141,9 @@ JAVA = LanguageFacts(
         r"^\[ERROR\] (?!To see|Re-run|For more|After correcting|\[Help)\S|^\S+\.java:\d+: error: |^FAILURE: "
     ),
     find_missing=partial(
-        find_missing_package, MISSING_ARTIFACT, "run the test command once yourself, with network"
+        find_missing_package,
+        MISSING_ARTIFACT,
+        "run the test command once yourself, with network; for Suture as root, everybody must be able to read ~/.m2",
     ),
     test_count_pattern=re.compile(rb"^(?:\[\w+\] )?Tests run: (\d{1,9}), .*Time elapsed", re.MULTILINE),
 )  # fmt: skip
