@@ -8,15 +8,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from fastapi.routing import APIRoute
 
 from project_runs import CHANGE, add_healed_run, write_healed_project
 from suture.api.delivery import transactions
 from suture.core.ledger import Ledger, RunFolder
 from suture.core.settings import Settings
 from suture.errors import UsageError
+from suture.interfaces.web import judgement_routes, read_routes, run_routes
 from suture.interfaces.web.request_guard import LOCAL
 from suture.interfaces.web.run_routes import apply_change
-from suture.interfaces.web.web_service import WebService
+from suture.interfaces.web.web_service import WebService, import_loop
 
 
 def test_the_server_responds_while_an_apply_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,3 +47,12 @@ def test_the_server_responds_while_an_apply_waits(tmp_path: Path, monkeypatch: p
     ):
         asyncio.run(serve())
     assert responses > 5
+
+
+def test_only_routes_that_need_nothing_of_the_loop_are_answered_before_it_is_imported() -> None:
+    """Two threads that import parts of the loop at the same time break each other: "ImportError: this is a bug"."""
+    early = {route.path for route in read_routes.early_router.routes if isinstance(route, APIRoute)}
+
+    assert early == {"/v1/runs", "/v1/caller"}
+    for module in (read_routes, run_routes, judgement_routes):
+        assert import_loop in [dependency.dependency for dependency in module.router.dependencies]

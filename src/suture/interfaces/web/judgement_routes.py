@@ -28,12 +28,12 @@ from suture.interfaces.web.rest_schemas import (
     JudgeRequest,
     RunChoices,
 )
-from suture.interfaces.web.route_dependencies import Runner, Viewer, WebServiceDependency
+from suture.interfaces.web.route_dependencies import LOOP, Runner, Viewer, WebServiceDependency
 from suture.interfaces.web.tuning import POLL_S
 from suture.interfaces.web.web_service import WebService, answer_of_job
 from suture.project.workspace import open_repository
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", dependencies=[LOOP])
 EVENT_STREAM = "text/event-stream"
 SUMMARY_KEYS = {"ok", "outcome", "headline", "facts"}
 """Keys of the answer of a judgement that can be shown. A damaged answer lacks some."""

@@ -39,6 +39,7 @@ from suture.interfaces.web.rest_schemas import (
     RunPage,
 )
 from suture.interfaces.web.route_dependencies import (
+    LOOP,
     VIEWER,
     Run,
     Viewer,
@@ -60,7 +61,9 @@ from suture.interfaces.web.web_service import BUDGET_NAMES, WebService
 from suture.models import choose_model, list_catalogue_models
 from suture.storage.database.run_query import RunQuery
 
-router = APIRouter(prefix="/v1", dependencies=[VIEWER], responses=problem_responses())
+router = APIRouter(prefix="/v1", dependencies=[VIEWER, LOOP], responses=problem_responses())
+early_router = APIRouter(prefix="/v1", dependencies=[VIEWER], responses=problem_responses())
+"""Routes that need nothing of the loop, so that the server answers them while it imports the loop."""
 RunFilters = Annotated[RunQuery, Depends(RunQuery)]
 """Each field of `RunQuery` is a parameter of the request."""
 EVENT_RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -78,7 +81,7 @@ BenchmarkName = Annotated[
 ResultT = TypeVar("ResultT")
 
 
-@router.get("/runs")
+@early_router.get("/runs")
 async def find_runs(
     service: WebServiceDependency,
     query: RunFilters,
@@ -248,7 +251,7 @@ async def metrics(service: WebServiceDependency, query: RunFilters) -> dict[str,
     return await asyncio.to_thread(summarize)
 
 
-@router.get("/caller")
+@early_router.get("/caller")
 async def caller(service: WebServiceDependency, viewer: Viewer) -> CallerDetails:
     """The caller, and the limits for their runs."""
     settings = service.settings

@@ -11,7 +11,7 @@ from suture.interfaces.web.problem_details import RequestRefused
 from suture.interfaces.web.request_guard import LOCAL, Caller, Role
 from suture.interfaces.web.rest_schemas import RUN_ID_PATTERN
 from suture.interfaces.web.run_views import has_ledger
-from suture.interfaces.web.web_service import WebService
+from suture.interfaces.web.web_service import WebService, import_loop
 
 
 def get_service(request: Request) -> WebService:
@@ -50,6 +50,7 @@ def require_role(role: Role) -> Any:
 
 
 VIEWER = require_role("viewer")
+LOOP = Depends(import_loop)
 Viewer = Annotated[Caller, VIEWER]
 Runner = Annotated[Caller, require_role("runner")]
 Reviewer = Annotated[Caller, require_role("reviewer")]

@@ -21,6 +21,7 @@ from suture.interfaces.web.rest_schemas import (
     RunDetails,
 )
 from suture.interfaces.web.route_dependencies import (
+    LOOP,
     Admin,
     Reviewer,
     Run,
@@ -32,7 +33,7 @@ from suture.interfaces.web.route_dependencies import (
 from suture.interfaces.web.run_views import RUN_ROUTE, run_details, run_receipt
 from suture.interfaces.web.web_service import WebService, answer_of_job
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", dependencies=[LOOP])
 Key = Annotated[
     str, Header(alias="Idempotency-Key", description="Requests with the same key are executed once.")
 ]

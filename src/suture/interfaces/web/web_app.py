@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections import Counter as Counts
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from importlib import import_module
 from importlib.metadata import version
 from importlib.resources import files
 
@@ -76,8 +74,6 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
         service.pool.recover()
         cleanup_task = asyncio.create_task(service.clean_up_uploads())
         app.state.ready, app.state.stopping = True, False
-        # A few routes need it. Its import takes most of a second, in which the server already answers the others.
-        threading.Thread(target=import_module, args=("suture.api",), daemon=True).start()
         try:
             yield
         finally:
@@ -99,7 +95,8 @@ def make_app(service: WebService, journal: JobJournal) -> FastAPI:
     app.state.metrics = ServerMetrics(service.pool)
     app.state.ready = app.state.stopping = False
     add_problems(app)
-    for router in (run_routes.router, judgement_routes.router, read_routes.router, probes, page_router):
+    routers = (run_routes.router, judgement_routes.router, read_routes.router, read_routes.early_router)
+    for router in (*routers, probes, page_router):
         app.include_router(router)
 
     app.add_middleware(RequestCounter, metrics=app.state.metrics)

@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,15 @@ BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
 """Limits that a caller can lower; only money may have no limit of the server's own."""
 
 
+def import_loop() -> None:
+    """Import what most routes need of the loop: a server does it in its first second, while it answers the others.
+
+    Every thread begins with the same module, for which Python lets the others wait. When two threads begin with
+    different modules of one package, it gives up with a deadlock or a half imported module.
+    """
+    import_module("suture.api")
+
+
 @dataclass(frozen=True, kw_only=True)
 class WebService:
     """The shared state of the server."""
@@ -53,6 +63,7 @@ class WebService:
         home, days = self.settings.paths.home, self.settings.serve.keep_sent_days
         while True:
             try:
+                await asyncio.to_thread(import_loop)
                 await asyncio.to_thread(
                     remove_unused_uploads, home, days, names_in_use(self.pool.unfinished())
                 )
