@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from suture.agents.prompting.prompt_files import PromptBook
@@ -13,6 +15,7 @@ from suture.core.ledger import Budget, Ledger, Limits, SystemClock, new_run
 from suture.core.ledger.kinds import SandboxSubstituted
 from suture.core.settings import project_prompts
 from suture.loop.context import RunContext
+from suture.loop.evaluation.search_setup import run_first_tests
 from suture.loop.recipes.recipe_files import load_extensions, load_recipe
 from suture.loop.run_spec import RunSpec
 from suture.models import RecordedModel
@@ -85,8 +88,15 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 prompts=PromptBook(prompts),
                 extensions=extensions,
             )
-            async with open_checkpointer(checkpoint_location(settings)) as checkpointer:
-                yield context, checkpointer
+            if task.kind == "heal" and spec.folder is None and spec.origin is None:
+                context.prefetch.first_tests = asyncio.create_task(run_first_tests(context))
+            try:
+                # LangGraph takes long to import. In the meantime the sandbox starts, and the first tests run.
+                await asyncio.to_thread(import_module, "suture.loop.run")
+                async with open_checkpointer(checkpoint_location(settings)) as checkpointer:
+                    yield context, checkpointer
+            finally:
+                await context.prefetch.close()
     finally:
         if sandbox is not spec.sandbox:
             await sandbox.close()

@@ -16,7 +16,7 @@ from suture.core.records import Candidate, FailingGeneratedTest, UnmeasuredReaso
 from suture.errors import BudgetExceeded
 from suture.judge import Suite, check_candidate
 from suture.judge.coverage.coverage_run import CoverageResult, measure_coverage
-from suture.judge.differential.memorised_examples import find_memorised_examples
+from suture.judge.differential.memorised_examples import ExampleSearch, find_memorised_examples
 from suture.judge.minimisation.delta_debugging import (
     MinimisationSummary,
     MinimisedChange,
@@ -183,11 +183,9 @@ async def _investigate(
         candidate, verdict, minimal = await _minimise(check)
         removals = await _list_removal_signs(candidate, check)
     fixed = _find_fixed(verdict, baseline)
-    # Before the mutants, which take all the time that is left. What is found within the time counts.
-    memorised = await find_memorised_examples(
-        candidate, suite, fixed, total_s=deadline.remaining_s() * MAX_EXAMPLES_SHARE
+    memorised, coverage, mutation, lint = await _measure(
+        candidate, verdict, baseline, suite, deadline, context
     )
-    coverage, mutation, lint = await _measure(candidate, verdict, baseline, suite, deadline, context)
     rivals, share = context.candidates.count_rivals(proposal)
     warnings = find_warnings(candidate, verdict, context, (*removals, *memorised.signs), suite=suite)
     if context.settings.certification.seconds > 0:
@@ -264,9 +262,9 @@ async def _measure(
     suite: Suite,
     deadline: CertificationDeadline,
     context: RunContext,
-) -> tuple[CoverageResult, MutationResult, LintResult]:
-    """Measure coverage, mutation score and lint findings side by side."""
-    base = context.task.files
+) -> tuple[ExampleSearch, CoverageResult, MutationResult, LintResult]:
+    """Measure coverage and lint findings beside the search for memorised examples, and then the mutation score."""
+    base, fixed = context.task.files, _find_fixed(verdict, baseline)
     after = overlay_candidate(base, candidate.files)
     suite_with_packages, _ = await suite.install_packages(after)
 
@@ -276,26 +274,29 @@ async def _measure(
         )
         return replace(result, unmeasured=deadline.cause) if result.unmeasured == "no_time" else result
 
-    no_coverage = CoverageResult(unmeasured=deadline.cause)
     coverage = asyncio.create_task(
         deadline.within(
-            lambda: measure_coverage(suite_with_packages, after, fixed=_find_fixed(verdict, baseline)),
-            no_coverage,
+            lambda: measure_coverage(suite_with_packages, after, fixed=fixed),
+            CoverageResult(unmeasured=deadline.cause),
         )
     )
-    mutation = asyncio.create_task(
-        deadline.within(measure_mutation, MutationResult(unmeasured=deadline.cause))
-    )
-    try:
-        lint = await deadline.within(
+    lint = asyncio.create_task(
+        deadline.within(
             lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
             LintResult(unmeasured=deadline.cause),
         )
-        return await coverage, await mutation, lint
+    )
+    try:
+        # Before the mutants, which take all the time that is left. What is found within the time counts.
+        memorised = await find_memorised_examples(
+            candidate, suite, fixed, total_s=deadline.remaining_s() * MAX_EXAMPLES_SHARE
+        )
+        mutation = await deadline.within(measure_mutation, MutationResult(unmeasured=deadline.cause))
+        return memorised, await coverage, mutation, await lint
     finally:
         coverage.cancel()
-        mutation.cancel()
-        await asyncio.gather(coverage, mutation, return_exceptions=True)
+        lint.cancel()
+        await asyncio.gather(coverage, lint, return_exceptions=True)
 
 
 @dataclass(kw_only=True)

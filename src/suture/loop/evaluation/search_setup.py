@@ -1,4 +1,4 @@
-"""Prepare a search: its target tests, its limits, and what can be started before it is needed."""
+"""Prepare a run's first tests and its search: target tests, limits, and what can be started before it is needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from suture.core.ledger.kinds import SearchSkipped
 from suture.core.processors import count_usable_cores
 from suture.core.records import CheckOutcome, Verdict
 from suture.errors import UsageError
-from suture.judge import RerunFailures, Suite, find_protected_paths
+from suture.judge import RerunFailures, Suite, find_protected_paths, has_endless_loops
 from suture.judge.failures import hit_time_limit
 from suture.judge.runners.test_command import TestCommand
 from suture.loop import tuning
@@ -57,6 +57,14 @@ async def find_failing_project(
         return None
     outcomes = (await command.run(task.files)).outcomes
     return replace(failing_project(suite, command, texts, baseline), outcomes=outcomes)
+
+
+async def run_first_tests(context: RunContext) -> None:
+    """Prepare the suite. For a `heal` task its tests run, which shows which tests there are and how they end."""
+    await start_trial_pool(context)
+    task = context.task
+    runs_baseline = task.kind == "heal" and not has_endless_loops(task.files)
+    await context.suites.load(runs_baseline=runs_baseline)
 
 
 async def start_trial_pool(context: RunContext) -> None:

@@ -16,7 +16,6 @@ from suture.judge import (
     extract_calls,
     find_unread_calls,
     find_unread_examples,
-    has_endless_loops,
     triage_endless_tests,
     triage_failures,
 )
@@ -26,7 +25,7 @@ from suture.judge.smoke.smoke_plan import list_step_ids, plan_smoke_groups
 from suture.loop.briefing import recall_memories
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import count_unreached, judge, with_verdict
-from suture.loop.evaluation.search_setup import start_baseline, start_trial_pool
+from suture.loop.evaluation.search_setup import run_first_tests, start_baseline
 from suture.loop.policy.attempts import Attempt
 from suture.loop.roles.generated_tests import read_unread_examples, write_tests_from_task
 from suture.loop.roles.planning import make_plan
@@ -87,15 +86,13 @@ async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
 
 
 async def _load_suite(context: RunContext) -> None:
-    """Build the suite. For a `heal` task its tests run, which shows which tests there are and how they end."""
-    is_heal = context.task.kind == "heal"
+    """Run the first tests, which may have been started when the run was opened."""
     try:
         async with context.budget.time_limit():
-            await start_trial_pool(context)
-            runs_baseline = is_heal and not has_endless_loops(context.task.files)
-            await context.suites.load(runs_baseline=runs_baseline)
+            first_tests, context.prefetch.first_tests = context.prefetch.first_tests, None
+            await (first_tests or run_first_tests(context))
     except BudgetExceeded as fault:
-        if not is_heal:
+        if context.task.kind != "heal":
             raise
         message = f"the first run of your tests had not ended when the {fault.limit:g} seconds were over"
         raise BudgetExceeded(fault.kind, fault.used, fault.limit, message=message) from fault

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -133,13 +134,15 @@ def add_checks(suite: Suite, generated: Sequence[Check]) -> Suite:
 
 @dataclass(kw_only=True)
 class SearchPrefetch:
-    """Work that is started before it is known that a search is needed; it only saves time.
+    """Work that is started before it is needed; it only saves time.
 
     Attributes:
+        first_tests: The preparation of the suite with the first run of its tests, if it began as the run was opened.
         pool: Worker processes that were started and that nothing has used yet.
         baseline: A baseline run in a language other than Python that nothing has used yet.
     """
 
+    first_tests: asyncio.Task[None] | None = None
     pool: TrialPool | None = None
     baseline: EarlyBaseline | None = None
 
@@ -164,6 +167,9 @@ class SearchPrefetch:
 
     async def close(self) -> None:
         """End everything that nothing has used."""
+        if self.first_tests is not None:
+            self.first_tests.cancel()
+            await asyncio.gather(self.first_tests, return_exceptions=True)
         pool, self.pool = self.pool, None
         baseline, self.baseline = self.baseline, None
         if pool is not None:
