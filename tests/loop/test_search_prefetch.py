@@ -1,8 +1,9 @@
-"""The search takes its baseline during triage. Under the user's own runner, this is also the rerun."""
+"""What a run begins before it is needed: the first tests as it is opened, and the search's baseline during triage."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,10 +11,13 @@ import pytest
 
 from failing_projects import make_failing_project
 from suture.core.records import CheckOutcome, Task, Verdict
-from suture.core.settings import RepairSettings, SandboxSettings
+from suture.core.settings import ModelSettings, PathSettings, RepairSettings, SandboxSettings, Settings
 from suture.judge import Suite
+from suture.loop import RunSpec, open_run
 from suture.loop.evaluation.search_setup import start_baseline
 from suture.loop.services.suite_provider import SearchPrefetch
+from suture.models import open_role_models
+from suture.sandbox import Sandbox
 from suture.search import SearchLimits
 
 NAME = "a.test.js::adds"
@@ -75,3 +79,30 @@ async def test_a_baseline_under_the_users_runner_is_the_rerun(argv: tuple[str, .
     assert (await session.start().run_failing_tests()).target_tests == (NAME,)
     await session.close()
     assert await context.prefetch.open_session(project, suite, SearchLimits()) is None
+
+
+async def test_the_first_tests_run_while_a_run_is_opened(tmp_path: Path, sandbox: Sandbox) -> None:
+    files = {
+        "calc.py": b"def add(a, b):\n    return a - b\n",
+        "test_calc.py": b"import calc\n\ndef test(): assert 1\n",
+    }
+    settings = Settings(paths=PathSettings(home=tmp_path / "home"), model=ModelSettings(name="none"))
+    spec = RunSpec(
+        task=Task(statement="", kind="heal", files=files, test_command=("python", "-m", "pytest", "-q")),
+        settings=settings,
+        project=tmp_path,
+        models=open_role_models(settings),
+        sandbox=sandbox,
+    )
+
+    async with open_run(spec) as (context, _):
+        assert context.prefetch.first_tests is not None
+        await context.prefetch.first_tests
+        suite = await context.suites.load()
+        assert suite.test_files == ("test_calc.py",)
+        assert not context.ledger.events  # the start of the run is the first one
+
+    async with open_run(spec) as (context, _):
+        unused = context.prefetch.first_tests
+    assert unused is not None
+    assert unused.cancelled()
