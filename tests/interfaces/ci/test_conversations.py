@@ -44,6 +44,7 @@ from suture.interfaces.ci.gitlab import GitLab
 from suture.interfaces.ci.heal_comment import HealMark, parse_mark, render_heal_comment, set_comment_status
 from suture.interfaces.ci.heal_report import write_report_folder
 from suture.interfaces.ci.line_edits import LineEdit
+from suture.interfaces.ci.markdown_summary import render_comment
 from suture.interfaces.cli.app import app
 from suture.judge.certificates.certificate import render_certificate
 
@@ -105,6 +106,15 @@ def test_the_comment_shows_verdict_evidence_and_diff(begin: Begin) -> None:
     mark = parse_mark(comment)
     assert mark is not None
     assert mark.workflow_run == RUN
+
+
+def test_the_comment_on_a_red_linter_counts_checks(begin: Begin) -> None:
+    certificate = begin().make_certificate()
+    linted = replace(certificate, task=replace(certificate.task, tools=(("ruff", "check", "."),)))
+
+    text = render_comment(linted, "c" * 40, linted.task.full_command, ())
+
+    assert text.startswith("**3 of 3 checks pass, 2 of them failed before.**")
 
 
 def test_lines_of_the_pull_request_get_suggestions_once(begin: Begin) -> None:

@@ -77,7 +77,8 @@ def _verdict_sentence(certificate: Certificate) -> str:
     """Return a sentence such as "5 of 5 tests pass, 3 of them failed before; the tests notice ..."."""
     passing = sum(status == "passed" for status in certificate.after.values())
     total = len(certificate.after)
-    text = f"{passing} of {format_count(total, 'test')} pass{'es' if total == 1 else ''}"
+    noun = "check" if certificate.task.tools else "test"  # what linters report are checks too
+    text = f"{passing} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
     if certificate.fixed:
         before = "and it failed before" if total == 1 else f"{len(certificate.fixed)} of them failed before"
         text += f", {before}"
