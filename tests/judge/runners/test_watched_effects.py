@@ -129,7 +129,8 @@ async def run_tests(
     own = {path: text.encode() for path, text in own_files.items()}
     task = Task(statement="", kind="heal", files=own, test_command=tuple(PYTEST.split()))
     runner = PytestRunner(CommandLine(task=task, settings=settings, interpreter=PYTHON), sandbox)
-    _, report = await runner.run({**own, **{path: text.encode() for path, text in files.items()}})
+    changed = {path: text.encode() for path, text in files.items()}
+    _, report = await runner.run({**own, **changed}, checks_each_test=True)
     assert report.exit_code is not None
     return report
 

@@ -178,9 +178,6 @@ class TestCommand:
             compile_for_later=True,
             records_reach=run and self._records_reach,
             recorded=self._recorded if run else None,
-            # It takes half of the time that the plugin needs for a trivial test. A verdict that depends on it gets
-            # another run, which is rare.
-            checks_each_test=False,
         )
         if run and (report.items or report.uncollectable):
             if self._records_reach:
@@ -217,11 +214,7 @@ class TestCommand:
         if not passing:
             return result, report
         return await self._pytest.run(
-            self._task.files,
-            only=self._only,
-            compile_for_later=True,
-            recorded=self._record("unrecorded"),
-            checks_each_test=False,
+            self._task.files, only=self._only, compile_for_later=True, recorded=self._record("unrecorded")
         )
 
     def _record(self, name: str) -> BaseRunRecord | None:
@@ -285,7 +278,9 @@ class TestCommand:
         watched = self._task.files.keys() if is_base else self._inputs.files
         first_report = self._first_run[1] if self._first_run is not None else None
         before = None if is_base else self._base_report or first_report
-        result, report = await self._pytest.run(files, only=self._only, watched=watched, before=before)
+        result, report = await self._pytest.run(
+            files, only=self._only, watched=watched, before=before, checks_each_test=True
+        )
         ids = self._collected.ids
         if is_base:
             self._base_result = result
@@ -485,7 +480,11 @@ class TestCommand:
 
     async def _run_base(self) -> PytestReport:
         self._base_result, report = await self._pytest.run(
-            self._task.files, only=self._only, watched=self._task.files, recorded=self._record("watched")
+            self._task.files,
+            only=self._only,
+            watched=self._task.files,
+            recorded=self._record("watched"),
+            checks_each_test=True,
         )
         return report
 
