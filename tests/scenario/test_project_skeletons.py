@@ -19,7 +19,6 @@ from suture.errors import PrerequisiteError
 from suture.sandbox import BubblewrapSandbox
 from suture.testing import ScriptedModel
 
-UNSHOWN = "nothing in the task shows what the project must do: only Suture's own checks pass"
 COMMANDS = '''```python
 from todo.store import load, save
 
@@ -145,7 +144,7 @@ async def test_the_result_of_a_pipeline_must_depend_on_its_data(
     assert result.outcome == "healed", result.reason
     assert "id,name,group,amount,score" in model.calls[0].messages[-1].content
     assert "other data have the same result" in model.calls[1].messages[-1].content
-    assert result.warnings == (UNSHOWN,)
+    assert result.reason.notes == ("project_unshown",)
     assert result.verdict is not None
     assert {outcome.provenance for outcome in result.verdict.outcomes} == {"smoke"}
 

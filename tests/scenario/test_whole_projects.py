@@ -252,7 +252,7 @@ async def test_a_feature_is_added_to_an_existing_project(
     assert (shop / "discount.py").exists()
     assert (shop / "tests" / "test_cart.py").read_text() == test
     assert "+def total(prices, off=0)" in result.diff
-    assert result.warnings == ("nothing shows the new feature: only that what worked before still does",)
+    assert result.reason.notes == ("feature_unshown",)
 
 
 async def test_a_javascript_function_is_judged_by_the_given_tests(

@@ -9,13 +9,13 @@ from typing import Literal
 import pytest
 
 from project_runs import add_healed_run
-from suture.core.ledger import Event, Ledger, Payload, RunFolder, kinds, load_result
+from suture.core.ledger import Event, Ledger, Payload, RunFolder, find_doubt, kinds, load_result
 from suture.core.ledger.event import encode_payload
 from suture.core.records import CheckOutcome, Move, Reason, Spend, UnmeasuredReason, Verdict
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines, render_undo
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, render_payload
 from suture.interfaces.narrative.result_text import applied_files, next_step_lines
-from suture.interfaces.narrative.run_progress_text import ProgressNarrator
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator, outcome_sentence
 from suture.interfaces.narrative.search_text import render_search_ending
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 
@@ -310,3 +310,37 @@ def test_only_the_terminal_names_an_option_for_tests_that_cannot_pass(*, suggest
     ]
     option = "--test 'python -m pytest" if suggest_commands else "python -m pytest"
     assert f"Leave them out: {option} --deselect test_a.py::test_net" in lines[-1]
+
+
+@pytest.mark.parametrize(
+    ("note", "sentence"),
+    [
+        (
+            "project_unshown",
+            "Written, but nothing shows that it does what you asked: only Suture's own checks pass.",
+        ),
+        (
+            "feature_unshown",
+            "Written, but nothing shows the new feature: only that what worked before still does.",
+        ),
+    ],
+)
+def test_new_code_that_nothing_shows_to_be_right_is_not_called_done(
+    tmp_path: Path, note: Literal["project_unshown", "feature_unshown"], sentence: str
+) -> None:
+    folder = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    healed = load_result(folder)
+    assert healed is not None
+    outcomes = (CheckOutcome(check_id="it builds", status="passed", evidence="nonce", provenance="smoke"),)
+    result = replace(
+        healed,
+        verdict=Verdict(candidate="a", outcomes=outcomes, evidence="nonce"),
+        reason=Reason(code="checks_pass", notes=(note,)),
+    )
+    with Ledger(folder.ledger_path) as ledger:
+        end = kinds.RunFinished(outcome="healed", reason=result.reason, result=folder.save_record(result))
+        event = ledger.append(end)
+
+    assert outcome_sentence(result, [event], heals=False) == sentence
+    assert find_doubt([event]) == "unverified"
+    assert any("add a run with its result" in line for line in next_step_lines(result, folder))

@@ -126,8 +126,9 @@ def test_a_judgement_shows_its_steps_and_keeps_an_address(browser_page: BrowserP
     page.wait_for_url(re.compile("#/judge/[0-9]{8}-"))
     page.reload()
     expect(verdict).to_have_text(re.compile("^Accepted"))
+    page.get_by_text("Judge another change").click()
     page.get_by_label("Compare with").fill("nowhere")
-    page.get_by_role("button", name="Judge").click()
+    page.get_by_role("button", name="Judge", exact=True).click()
     expect(page.get_by_role("alert").get_by_text("There is no commit 'nowhere'.")).to_be_visible()
 
 

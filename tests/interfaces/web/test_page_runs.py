@@ -124,7 +124,9 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
     page.get_by_role("button", name="Start").click()
     wait_for_run_page(page)
     expect(page.locator(".outcome")).to_contain_text("Healed, but your tests do not decide")
-    expect(page.get_by_role("table", name="Changes that pass all tests")).to_be_visible()
+    cards = page.get_by_role("list", name="Changes that pass all tests").get_by_role("listitem")
+    expect(cards.first).to_contain_text("shown above as the result")
+    expect(cards.first.get_by_role("button", name="Apply this one")).to_be_visible()
     expect(page.locator(".evidence")).to_have_text("1 of 1 test passes, and it failed before.")
     expect(page.locator("td.gone")).to_have_text("-    return sum(prices) + 1")
     expect(page.locator("td.come")).to_have_text("+    return sum(prices)")
@@ -151,6 +153,8 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
 
     page.get_by_role("link", name="Judge this change").click()
     expect(page.get_by_label("Patch", exact=True)).to_have_value(re.compile("cart.py"))
+    badges = browser_page.visit("/").locator(".badge.doubted")
+    expect(badges.first).to_have_text("healed, undecided")
 
 
 def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server) -> None:
@@ -160,6 +164,8 @@ def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server
     page.get_by_label("Patch", exact=True).fill(SKIPPING_PATCH)
     page.get_by_role("button", name="Judge").click()
     expect(page.locator(".verdict h2")).to_contain_text("Rejected")
+    expect(page.get_by_label("Patch", exact=True)).to_be_hidden()
+    expect(page.get_by_text("Judge another change")).to_be_visible()
     expect(page.locator(".facts")).to_contain_text("tests that fail without the change and pass with it")
     expect(page.locator(".findings")).to_contain_text("test_cart.py")
     expect(page.locator(".findings")).to_contain_text("Rejects")
@@ -168,7 +174,9 @@ def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server
     page = browser_page.visit("/")
     page.get_by_label("Kind").select_option("judged")
     expect(page.get_by_role("heading", name="Judged changes")).to_be_visible()
-    expect(page.locator(".judgements li").first).to_contain_text("Rejected: ")
+    expect(page.locator(".judgements li").first).to_contain_text("rejected")
+    expect(page.locator(".judgements li").first).not_to_contain_text("Rejected: ")
+    expect(page.locator(".judgements a").first).to_contain_text("cart: ")
     browser_page.save_screenshot("judgements")
     page.locator(".judgements a").first.click()
     expect(page.locator(".verdict h2")).to_contain_text("Rejected")
@@ -232,7 +240,7 @@ def test_hint_reject_and_abort_reach_the_run(browser_page: BrowserPage, server: 
     expect(page.get_by_role("alert")).to_contain_text("A redirect needs a hint")
     page.get_by_label("Hint").fill("add it to itself")
     page.get_by_role("button", name="Send hint").click()
-    for answer_count, choice in ((1, "Reject"), (2, "Abort the run")):
+    for answer_count, choice in ((1, "Reject"), (2, "Stop the run")):
         wait_for_next_question(server, run, answer_count)
         expect(page.get_by_text("Reject with a hint")).to_be_visible()
         page.get_by_role("button", name=choice).click()
@@ -242,6 +250,28 @@ def test_hint_reject_and_abort_reach_the_run(browser_page: BrowserPage, server: 
 
     assert [answer["choice"] for answer in answers] == ["redirect", "reject", "abort"]
     assert [answer["hint"] for answer in answers] == ["add it to itself", "", ""]
+
+
+def test_results_of_new_code_are_chosen_one_by_one(browser_page: BrowserPage, server: Server) -> None:
+    run = server.run(kind="write", task="Write a function double(n) that doubles a number.", ask=True)
+    server.wait_for_state(run, "waiting")
+    waiting = browser_page.visit("/").locator(".runs li").first
+    waiting.get_by_role("link", name="Answer").click()
+    page = browser_page.page
+    use = page.get_by_role("button", name="Use the chosen results")
+    expect(use).to_be_disabled()
+    expect(page.get_by_role("textbox", name="Results")).to_be_hidden()
+    calls = page.get_by_role("group").filter(has_text="double(")
+    calls.first.get_by_role("radio").first.check()
+    expect(use).to_be_enabled()
+    calls.first.get_by_role("textbox").fill("")
+    expect(use).to_be_disabled()
+    calls.first.get_by_role("radio").first.check()
+    browser_page.save_screenshot("results")
+    use.click()
+    expect(page.get_by_text("Suture waits for your answer.")).to_be_hidden()
+
+    assert [answer["choice"] for answer in list_answers(server, run)] == ["edit"]
 
 
 def test_code_tests_and_lineage_are_shown(browser_page: BrowserPage, written_run: str) -> None:
@@ -267,8 +297,10 @@ def test_all_tabs_are_there_at_first(browser_page: BrowserPage, written_run: str
     names = page.get_by_label("Details of this run").get_by_role("link").all_inner_texts()
     assert names == ["Checks", "Timeline", "Candidates", "Cost", "Steps", "Graph", "Certificate"]
     # A low confidence changes the sign of the outcome, too.
-    assert page.locator(".warn").all_inner_texts()[0] == "\u2248"
-    assert page.locator(".warn").all_inner_texts()[1].startswith("Confidence: 0.")
+    sign, headline, confidence = page.locator(".warn").all_inner_texts()
+    assert (sign, headline.startswith("Done")) == ("\u2248", True)
+    assert confidence.startswith("Confidence: low (0.")
+    expect(page.get_by_role("link", name="Runs", exact=True)).to_have_attribute("aria-current", "true")
 
 
 def test_the_files_that_a_run_wrote_come_first(browser_page: BrowserPage) -> None:
@@ -324,7 +356,7 @@ def test_graph_performance_and_certificate_are_shown(browser_page: BrowserPage, 
     browser_page.visit(f"/runs/{written_run}/cost")
     expect(page.get_by_role("table", name="Who used it")).to_contain_text("coder")
     browser_page.visit(f"/runs/{written_run}/certificate")
-    expect(page.get_by_role("table", name="What was verified")).to_contain_text("of 1 (low: ")
+    expect(page.get_by_role("table", name="What was verified")).to_contain_text("low (0.")
     page.get_by_role("button", name="Verify").click()
     expect(page.get_by_text("The certificate is valid.")).to_be_visible()
 
@@ -415,7 +447,7 @@ def test_a_reload_and_a_restarted_server_lose_no_events(browser_page: BrowserPag
     server.start()
     expect(page.locator("#connection")).to_be_hidden()
     expect(timeline).to_have_count(count)
-    page.get_by_role("button", name="Abort the run").click()
+    page.get_by_role("button", name="Stop the run").click()
     expect(page.locator(".outcome")).to_contain_text("You stopped it")
     browser_page.visit("/")
     expect(page.get_by_text(run, exact=True)).to_be_visible()

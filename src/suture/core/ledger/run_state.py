@@ -14,6 +14,7 @@ from suture.core.ledger.kinds import (
     BudgetSettled,
     ModelCalled,
     MovesDecided,
+    RepairUndetermined,
     ReviewAsked,
     RunFinished,
     RunPaused,
@@ -31,6 +32,9 @@ RunState = Literal["ended", "running", "waiting", "stopped"]
 """A run has ended, is running, is waiting for a person, or was `stopped`: its process died before the end."""
 RunStatus = Outcome | RunState | Literal["error"]
 """The outcome of a finished run, `error` for a run that failed, and the state of any other run."""
+Doubt = Literal["", "undecided", "unverified"]
+"""Why a result that passes all checks may still be wrong: the tests do not decide between several changes or notice few
+mistakes in the change, or nothing in the task shows what new code must do. Empty if there is no such reason."""
 NOT_COPIED = (
     RunStarted.event_kind,
     RunResumed.event_kind,
@@ -50,6 +54,17 @@ def find_final_event(events: Sequence[Event]) -> Event | None:
         if event.kind == RESUMED_KIND:
             return None
     return None
+
+
+def find_doubt(events: Iterable[Event]) -> Doubt:
+    """Return why the healed result of a run may still be wrong; empty if the run has no such result."""
+    all_events = tuple(events)
+    end = last_payload(all_events, RunFinished)
+    if end is None or end.outcome != "healed":
+        return ""
+    if {"project_unshown", "feature_unshown"} & {*end.reason.notes}:
+        return "unverified"
+    return "undecided" if last_payload(all_events, RepairUndetermined) is not None else ""
 
 
 def drop_superseded_ends(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -55,10 +55,18 @@ ReasonCode = Literal[
     "waiting_for_answer",
 ]
 """Why the policy chose a move, or why a run ended. `render_reason` says what each code means."""
-ReasonNote = Literal["critic_objects", "low_confidence", "model_chose", "person_chose", "repair_unverified"]
+ReasonNote = Literal[
+    "critic_objects",
+    "feature_unshown",
+    "low_confidence",
+    "model_chose",
+    "person_chose",
+    "project_unshown",
+    "repair_unverified",
+]
 """What qualifies an ending: a critic's objection, a setting that turned a repair into `not_healed`, that a model or a
-person chose between changes that the tests do not distinguish, or that there was no time to verify a repair that was
-found."""
+person chose between changes that the tests do not distinguish, that nothing in the task shows what the new project or
+the new feature must do, or that there was no time to verify a repair that was found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +102,8 @@ class Reason:
 
 NOTE_TEXTS: dict[ReasonNote, str] = {
     "critic_objects": "; the critic still objects, and decides nothing",
+    "feature_unshown": "; nothing shows the new feature: only that what worked before still does",
+    "project_unshown": "; nothing in the task shows what the project must do: only Suture's own checks pass",
     "repair_unverified": "; a repair was found, and is not verified yet",
     "model_chose": "; your tests do not decide between several changes, and the model chose this one",
     "person_chose": "; your tests do not decide between several changes, and a person chose this one",

@@ -212,6 +212,8 @@ def next_step_lines(result: Result, folder: RunFolder, model: str = MODEL_PLACEH
         yield f"Write all {len(files)} files: suture apply {folder.id} --into FOLDER"
     elif len(files) > 1:
         yield f"All files, not verified, as a diff for git apply: {folder.path / 'result.diff'}"
+    if result.ok and {"project_unshown", "feature_unshown"} & {*result.reason.notes}:
+        yield "To verify it, add a run with its result to the task, or a test file with --test, and run it again."
     saved = () if result.ok else sorted(folder.path.glob("unverified_*"))
     yield from (f"Saved, not verified: {path}" for path in saved)
     yield from _quarantine_lines(result, folder)

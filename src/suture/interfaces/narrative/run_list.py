@@ -51,7 +51,14 @@ def _read_newest_ledgers(settings: Settings, runs: Sequence[str]) -> list[dict[s
     from suture.storage.database.projections import project_run
 
     folders = [RunFolder(settings.paths.home / "runs" / run) for run in reversed(runs)]
-    return [{**projected.task, "run_id": projected.run_id} for projected in map(project_run, folders)]
+    return [
+        {
+            **projected.task,
+            "run_id": projected.run_id,
+            "doubt": next((row["phase"] for row in projected.metrics if row["name"] == "doubts"), ""),
+        }
+        for projected in map(project_run, folders)
+    ]
 
 
 def list_summary_rows(settings: Settings, limit: int) -> list[tuple[str, str, str, str]]:
@@ -90,6 +97,8 @@ def _row_as_json(row: dict[str, Any]) -> dict[str, Any]:
         "title": make_run_title(row),
         "kind": row.get("kind", ""),
         "outcome": row["outcome"],
+        "doubt": row.get("doubt", ""),
+        "confidence": row.get("confidence", 0.0),
         "delivery": row.get("delivery", ""),
         "recipe": row.get("recipe", ""),
         "model": row.get("model", ""),

@@ -45,7 +45,7 @@ from suture.interfaces.narrative.search_text import (
     render_search_ending,
     trial_caveats,
 )
-from suture.interfaces.narrative.wording import OUTCOME_TEXTS
+from suture.interfaces.narrative.wording import OUTCOME_TEXTS, UNSHOWN_TEXTS
 
 RENDERED_AS_IN_SHOW = (
     kinds.CandidateRegressed,
@@ -244,7 +244,10 @@ def evidence_sentence(result: Result, folder: RunFolder) -> str:
         before = "and it failed before" if total == 1 else f"{len(repaired)} of them failed before"
         text += f", {before}" if repaired else ""
     certificate = last_payload(events, kinds.CertificateWritten)
-    if certificate is not None and certificate.mutants:
+    undetermined = last_payload(events, kinds.RepairUndetermined)
+    # Noticed mistakes would contradict the rivals, which are changes of the same lines that the tests do not notice.
+    has_rivals = undetermined is not None and len(undetermined.changes) > 1
+    if certificate is not None and certificate.mutants and not has_rivals:
         mistakes = certificate.mutants if certificate.selected is None else certificate.selected
         subject = "your tests" if is_heal_run(folder) else "the checks"
         text += f"; {subject} notice {certificate.killed} of {mistakes} deliberate mistakes here"
@@ -308,6 +311,8 @@ def outcome_sentence(result: Result, events: Sequence[Event], *, heals: bool) ->
     if result.outcome == "healed" and verdict is not None and verdict.outcomes:
         if verdict.evidence == "exit_status":
             return "Healed: the test command passes, judged by its exit status alone."
+        if unshown := next((text for note, text in UNSHOWN_TEXTS.items() if note in result.reason.notes), ""):
+            return unshown
         count, failing = len(verdict.passed), len(result.failing_tests)
         success, check = ("Healed", "test") if heals else ("Done", "check")
         passing = f"all {count} {check}s pass" if count != 1 else f"the one {check} passes"

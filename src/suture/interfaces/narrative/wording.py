@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # the help page imports this module, and the event types are 
         Evidence,
         MoveKind,
         Outcome,
+        ReasonNote,
         VerdictNote,
         VerdictNoteCode,
     )
@@ -32,6 +33,11 @@ OUTCOME_TEXTS: dict[Outcome, str] = {
     "infra_error": "Broke off (infra_error)",
     "cancelled": "Cancelled",
 }
+UNSHOWN_TEXTS: dict[ReasonNote, str] = {
+    "project_unshown": "Written, but nothing shows that it does what you asked: only Suture's own checks pass.",
+    "feature_unshown": "Written, but nothing shows the new feature: only that what worked before still does.",
+}
+"""The first sentence about new code that passes all checks, if none of them shows what the task asks for."""
 EVIDENCE_TEXTS: dict[Evidence, str] = {
     "split": "a process that never loads the code under test",
     "nonce": "the test runner's signed report. Only code written to cheat could fake it",
@@ -63,7 +69,7 @@ REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {
 }
 """What a run asks a person about at each stage, as in "waits for your answer before ..."."""
 REVIEW_QUESTION_TEXTS: dict[ReviewStage, str] = {
-    "search": "Allow Suture to search for a repair without a model?",
+    "search": "Your tests fail. Search for a small edit that fixes them? No model, no cost.",
     "samples": "Allow Suture to ask the model for {candidates}?",
     "repairs": "Allow Suture to ask the model for {repairs}?",
     "delivery": "Accept this fix?",

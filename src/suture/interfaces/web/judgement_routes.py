@@ -98,6 +98,7 @@ async def list_judgements(
             path=str(job.request["path"]),
             outcome=str(answer["outcome"]),
             headline=str(answer["headline"]),
+            change=str(answer["facts"].get("Change", "")),
             requested_s=job.created_s,
         )
         for job, answer in judged[offset : offset + limit]

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from suture.core.ledger.run_state import Doubt
 from suture.core.records import ProjectKind
 from suture.interfaces.jobs.job import RUN_ID
 
@@ -149,9 +150,10 @@ class RunDetails(BaseModel):
     started_s: float | None = Field(default=None, description="When it started, in seconds since the epoch.")
     headline: str = Field(default="", description="The outcome in one sentence.")
     evidence: str = Field(default="", description="What the tests say of the result, in one sentence.")
-    undecided: bool = Field(
-        default=False,
-        description="Whether the tests also pass with another change, or notice too few mistakes.",
+    doubt: Doubt = Field(
+        default="",
+        description="Why a result that passes may be wrong: the tests do not decide that it is right (`undecided`), or "
+        "nothing in the task shows what the code must do (`unverified`).",
     )
     remarks: list[str] = Field(default=[], description="What qualifies the result, one line each.")
     confidence: float | None = Field(default=None, description="Confidence in the result, in [0, 1].")
@@ -260,6 +262,7 @@ class JudgementSummary(BaseModel):
     path: str = Field(description="The project's folder.")
     outcome: str = Field(description="`accepted`, `accepted_with_remarks`, `rejected` or `not_comparable`.")
     headline: str = Field(description="The verdict and the gravest finding.")
+    change: str = Field(default="", description="The changed files, and what they were compared with.")
     requested_s: float = Field(description="When it was requested, in seconds since the epoch.")
 
 

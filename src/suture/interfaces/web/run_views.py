@@ -13,6 +13,7 @@ from suture.core.ledger import (
     FINAL_EVENT_KINDS,
     PAUSED_KIND,
     RunFolder,
+    find_doubt,
     first_payload,
     get_run_state,
     is_being_written,
@@ -169,14 +170,14 @@ def _describe_result(folder: RunFolder) -> dict[str, Any]:
         return {}
     events = read_ledger(folder.ledger_path).events
     certificate = last_payload(events, kinds.CertificateWritten)
-    is_undecided = last_payload(events, kinds.RepairUndetermined) is not None
+    doubt = find_doubt(events)
     # The page itself shows changes between which no person has chosen.
-    choice = () if is_undecided else rival_lines(result, folder, suggest_commands=False)
+    choice = () if doubt == "undecided" else rival_lines(result, folder, suggest_commands=False)
     return {
         "headline": next(iter(render_short_result(result, folder, suggest_commands=False))),
         "evidence": evidence_sentence(result, folder),
         "remarks": [*choice, *caution_lines(result, folder, suggest_commands=False)],
-        "undecided": is_undecided,
+        "doubt": doubt,
         "confidence": result.confidence,
         "unmeasured": _list_unmeasured(certificate) if certificate is not None else {},
         "has_diff": bool(result.diff),

@@ -62,8 +62,6 @@ UNVERIFIED_REASONS = ("no_trusted_check", "no_shown_result", "results_rejected")
 """Why new code ends unverified although nothing failed: no check shows whether it is right."""
 UNVERIFIED_PREFIX = "unverified_"
 """Prefix of the names of unverified code's files in the run folder."""
-UNTESTED_FEATURE_TEXT = "nothing shows the new feature: only that what worked before still does"
-UNSHOWN_PROJECT_TEXT = "nothing in the task shows what the project must do: only Suture's own checks pass"
 
 
 async def finish(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
@@ -150,9 +148,10 @@ def _make_candidate_result(
         rivals = context.candidates.describe_rivals(candidate)
         doubt = _find_doubt(candidate, certified, context)
         outcome, reason = _apply_settings(candidate, reason, confidence, doubt, context)
+        notes = _note_unshown_behaviour(context.task.project, verdict) if outcome == "healed" else ()
+        reason = replace(reason, notes=(*reason.notes, *notes))
     if doubt is not None:
         context.ledger.append(doubt)
-    warnings = (*warnings, *_warn_of_unshown_behaviour(context.task.project, verdict))
     packages = context.suites.packages
     if candidate and outcome == "healed" and isinstance(packages, AddedPackages):
         warnings = (*warnings, *packages.follow_up_notes(candidate.files))
@@ -176,14 +175,14 @@ def _make_candidate_result(
     )
 
 
-def _warn_of_unshown_behaviour(project: Project | None, verdict: Verdict | None) -> tuple[str, ...]:
-    """Return a warning if no check that decides states what the new code must do."""
+def _note_unshown_behaviour(project: Project | None, verdict: Verdict | None) -> tuple[ReasonNote, ...]:
+    """Return a note if no check that decides states what the new code must do."""
     if project is not None and project.is_feature_untested:
-        return (UNTESTED_FEATURE_TEXT,)
+        return ("feature_unshown",)
     if project is None or not project.is_new or verdict is None or not verdict.all_passed:
         return ()
     is_shown = any(outcome.provenance != "smoke" for outcome in verdict.outcomes)
-    return () if is_shown else (UNSHOWN_PROJECT_TEXT,)
+    return () if is_shown else ("project_unshown",)
 
 
 def _make_judged_result(

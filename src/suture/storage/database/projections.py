@@ -12,6 +12,7 @@ from suture.core.ledger import (
     Event,
     LedgerContents,
     RunFolder,
+    find_doubt,
     first_payload,
     get_run_status,
     last_payload,
@@ -322,6 +323,8 @@ def _metric_rows(events: Sequence[Event], iterations: Iterable[Row]) -> Iterator
     # Number 0 is the code as it was given, which is no candidate.
     kinds = Counter(row["error_kind"] for row in iterations if row["error_kind"] and row["number"])
     yield from (_metric_row("errors", kind, count) for kind, count in kinds.items())
+    if doubt := find_doubt(events):
+        yield _metric_row("doubts", doubt, 1)
     origins = Counter(payload.origin for _, payload in select_events(events, CandidateProposed))
     yield from (_metric_row("candidates", origin, count) for origin, count in origins.items())
 

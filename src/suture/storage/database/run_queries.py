@@ -34,7 +34,10 @@ DECIDED_OUTCOMES = ("healed", "not_healed", "stuck", "budget_exhausted")
 
 
 def query_runs(store: Store, query: RunQuery, limit: int) -> tuple[list[Row], int]:
-    """Return `(rows, total)`: the newest rows of `tasks` that match a query, and how many match in all."""
+    """Return `(rows, total)`: the newest rows of `tasks` that match a query, and how many match in all.
+
+    Each row also has the run's `doubt`, which is empty if there is none.
+    """
     with store.read_transaction() as connection:
         conditions = _make_conditions(connection, query, store.namespace)
         newest = (
@@ -44,6 +47,13 @@ def query_runs(store: Store, query: RunQuery, limit: int) -> tuple[list[Row], in
             .limit(limit)
         )
         rows = [dict(row) for row in connection.execute(newest).mappings()]
+        doubted = select(metrics.c.run_id, metrics.c.phase).where(
+            metrics.c.namespace == store.namespace,
+            metrics.c.name == "doubts",
+            metrics.c.run_id.in_([row["run_id"] for row in rows]),
+        )
+        doubts = {run: doubt for run, doubt in connection.execute(doubted)}
+        rows = [{**row, "doubt": doubts.get(row["run_id"], "")} for row in rows]
         total = connection.execute(select(func.count()).select_from(tasks).where(*conditions)).scalar_one()
         return rows, total
 
@@ -123,6 +133,7 @@ def summarise_runs(store: Store, query: RunQuery) -> dict[str, Any]:
         "tokens_by_move": _sums_by_phase(metric_sums, "tokens_by_move"),
         "seconds_by_phase": _sums_by_phase(metric_sums, "seconds"),
         "errors": _sums_by_phase(metric_sums, "errors"),
+        "doubts": _sums_by_phase(metric_sums, "doubts"),
         "candidates": _sums_by_phase(metric_sums, "candidates"),
         "memories": memories,
         "by_day": by_day,

@@ -9,15 +9,16 @@ import { runPage } from "./run.js";
 import { startPage } from "./start.js";
 
 const RUN = "([0-9]{8}-[0-9]{9}-[0-9a-f]{6})";
+// The pages: the pattern of an address, the page, its title, and the section of the navigation that it belongs to.
 const PAGES = [
-  [/^\/$/, historyPage, "Runs"],
-  [/^\/new$/, startPage, "New run"],
-  [new RegExp(`^/judge(?:/${RUN})?$`), judgePage, "Judge a change"],
-  [/^\/totals$/, totalsPage, "Totals"],
-  [/^\/benchmarks$/, benchmarksPage, "Benchmarks"],
-  [/^\/benchmarks\/([\w.-]{1,100})$/, benchmarkPage, "Benchmark"],
-  [new RegExp(`^/compare/${RUN}/${RUN}$`), comparePage, "Two runs"],
-  [new RegExp(`^/runs/${RUN}(?:/([a-z]+))?(?:/([0-9a-z]+))?/?$`), runPage, "Run"],
+  [/^\/$/, historyPage, "Runs", "/"],
+  [/^\/new$/, startPage, "New run", "/new"],
+  [new RegExp(`^/judge(?:/${RUN})?$`), judgePage, "Judge a change", "/judge"],
+  [/^\/totals$/, totalsPage, "Totals", "/totals"],
+  [/^\/benchmarks$/, benchmarksPage, "Benchmarks", "/totals"],
+  [/^\/benchmarks\/([\w.-]{1,100})$/, benchmarkPage, "Benchmark", "/totals"],
+  [new RegExp(`^/compare/${RUN}/${RUN}$`), comparePage, "Two runs", "/"],
+  [new RegExp(`^/runs/${RUN}(?:/([a-z]+))?(?:/([0-9a-z]+))?/?$`), runPage, "Run", "/"],
 ];
 
 const main = document.getElementById("main");
@@ -27,14 +28,15 @@ let shown = {}; // the page that is shown: `update` shows another part of the sa
 async function show() {
   const [path, search] = (location.hash.slice(1) || "/").split("?"); // the page's own links contain nothing to decode
   if (path === "main") return main.focus();
-  const found = PAGES.map(([pattern, page, title]) => [pattern.exec(path), page, title]).find(([match]) => match);
+  const found = PAGES.map(([pattern, ...page]) => [pattern.exec(path), ...page]).find(([match]) => match);
   if (shown.update && found?.[1] === shown.page && found[0][1] === shown.of) return shown.update(found[0].slice(2));
   leaving.abort();
   leaving = new AbortController();
   shown = {};
   const { signal } = leaving;
   for (const link of document.querySelectorAll("nav[aria-label=Pages] a")) {
-    if (link.getAttribute("href").slice(1) === path) link.setAttribute("aria-current", "page");
+    const target = link.getAttribute("href").slice(1);
+    if (target === found?.[3]) link.setAttribute("aria-current", target === path ? "page" : "true");
     else link.removeAttribute("aria-current");
   }
   if (!found) return fill(main, el("h1", {}, "Page not found"), note("This page does not exist."), el("a", { href: "#/" }, "All runs"));

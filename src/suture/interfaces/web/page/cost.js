@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { choice, count, dollars, duration, el, field, fill, note, reloadable, seconds, svg, table } from "./dom.js";
-import { checksName, drawIfChanged } from "./panel.js";
+import { checksName, DOUBTS, drawIfChanged } from "./panel.js";
 
 // Limits and phases -> their names for people, if their own names say too little.
 const NAMES = { attempts: "candidates by the model", seconds: "time", prepare: "first test run", search: "small edits", model: "the model", checks: "testing", certification: "certifying" };
@@ -58,6 +58,8 @@ function shares({ calls }) {
     [...sums.values()].map((sum) => [sum.role, sum.move, count(sum.count), count(sum.tokens), duration(sum.seconds), ...(isPriced ? [dollars(sum.money)] : [])]));
 }
 
+const isDoubt = (name) => Object.values(DOUBTS).some(([word]) => word.replace("healed, ", "") === name);
+
 // A bar chart with one bar per row, each with its value as text.
 function bars(title, rows) {
   const most = Math.max(...rows.map(([, value]) => value), 1e-9); // never 0, because it divides
@@ -66,7 +68,7 @@ function bars(title, rows) {
     svg("text", { x: 0, y: 14, class: "title" }, title),
     rows.map(([name, value, words], n) => {
       const y = n * ROW + 22;
-      return [svg("text", { x: 0, y: y + 18 }, name.length > 16 ? `${name.slice(0, 15)}...` : name), svg("rect", { x: 120, y: y + 6, width: Math.max(1, (value / most) * 140), height: 16, class: "bar" }), svg("text", { x: 126 + (value / most) * 140, y: y + 18 }, words)];
+      return [svg("text", { x: 0, y: y + 18 }, name.length > 16 ? `${name.slice(0, 15)}...` : name), svg("rect", { x: 120, y: y + 6, width: Math.max(1, (value / most) * 140), height: 16, class: isDoubt(name) ? "bar doubted" : "bar" }), svg("text", { x: 126 + (value / most) * 140, y: y + 18 }, words)];
     }));
 }
 
@@ -81,17 +83,20 @@ export async function totalsPage({ view, signal }) {
 
 function totals(sum) {
   if (!sum.runs) return [note("No runs yet.")];
+  const doubts = Object.entries(sum.doubts).map(([doubt, number]) => [DOUBTS[doubt][0].replace("healed, ", ""), number]);
+  const doubted = doubts.reduce((all, [, number]) => all + number, 0);
+  const outcomes = { ...sum.outcomes, healed: (sum.outcomes.healed ?? 0) - doubted, ...Object.fromEntries(doubts) };
   const rows = [
-    ["runs", count(sum.runs)], ["healed", sum.decided ? `${Math.round(100 * sum.pass_rate)} % of ${count(sum.decided)} runs that ended with a verdict` : "no run has ended with a verdict"],
+    ["runs", count(sum.runs)], ["healed", sum.decided ? `${Math.round(100 * sum.pass_rate)} % of ${count(sum.decided)} runs that ended with a verdict${doubted ? `, among them ${doubts.map(([name, number]) => `${count(number)} ${name}`).join(" and ")}` : ""}` : "no run has ended with a verdict"],
     ["tokens", count(sum.tokens)], ["money", dollars(sum.money)],
     ["time per run", `median ${duration(sum.run_seconds.median)}, 95th percentile ${duration(sum.run_seconds.p95)}`],
   ];
   const chart = (title, values, as) => {
     const shown = Object.entries(values ?? {}).filter(([, value]) => value > 0);
-    return shown.length ? bars(title, shown.map(([name, value]) => [MOVES[name] ?? NAMES[name] ?? name.replaceAll("_", " "), value, as(value)])) : null;
+    return shown.length > 1 ? bars(title, shown.map(([name, value]) => [MOVES[name] ?? NAMES[name] ?? name.replaceAll("_", " "), value, as(value)])) : null;
   };
   return [table("All runs", ["", ""], rows), el("div", { class: "charts" },
-    chart("Outcomes", sum.outcomes, count), chart("Tokens by role", sum.tokens_by_role, count), chart("Tokens by use", sum.tokens_by_move, count),
+    chart("Outcomes", outcomes, count), chart("Tokens by role", sum.tokens_by_role, count), chart("Tokens by use", sum.tokens_by_move, count),
     chart("Time by phase", sum.seconds_by_phase, duration), chart("Why candidates failed", sum.errors, count), chart("Candidates", sum.candidates, count))];
 }
 

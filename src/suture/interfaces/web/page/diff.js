@@ -4,6 +4,8 @@ import { el, fill, note } from "./dom.js";
 
 // Rows of a file that are shown, so that a long diff is drawn quickly. By judgement, not measured.
 const MAX_ROWS = 3000;
+// The indentation that the rest of a long line keeps, in characters: on a phone, few more would be left.
+const MAX_INDENT = 12;
 const NO_END = "\u0000"; // marks a last line without a line end; no diff contains this character
 const NARROW = "(max-width: 1099px)";
 
@@ -118,7 +120,11 @@ function side(text, changed, sign, other = null) {
   const line = ends ? text.slice(0, -1) : text;
   const [start, end] = changed && other !== null ? differing(line, other) : [0, 0];
   const parts = end > start && end - start < line.length ? [line.slice(0, start), el("mark", {}, line.slice(start, end)), line.slice(end)] : line;
-  return el("td", { class: changed ? (sign === "-" ? "gone" : "come") : "" }, mark, parts, ends);
+  const cell = el("td", { class: changed ? (sign === "-" ? "gone" : "come") : "" }, mark, parts, ends);
+  // A long line continues below its own indentation.
+  const indent = Math.min(MAX_INDENT, /^\s*/.exec(line)[0].replaceAll("\t", "        ").length);
+  cell.style.setProperty("--indent", `${indent + 1}ch`);
+  return cell;
 }
 
 function sides([left, old, right, fresh]) {

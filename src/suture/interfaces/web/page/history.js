@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { age, button, choice, count, dollars, duration, el, fill, note, projectName, reloadable, table } from "./dom.js";
 import { diffView } from "./diff.js";
-import { badge, modelName } from "./panel.js";
+import { badge, doubtOf, modelName } from "./panel.js";
 
 // Runs that are listed at once, the pause in typing after which the list is searched, and how often it is read again while a run is in progress.
 // By judgement, not measured.
@@ -38,8 +38,9 @@ export async function historyPage({ view, signal, query, title }) {
   });
   const beginning = ({ run, state, title, requested_s }) => el("li", {}, el("span", {}), badge(state),
     el("div", {}, el("a", { href: `#/runs/${run}` }, title || run), el("p", { class: "meta" }, el("span", { class: "id" }, run))), age(requested_s));
-  const row = (run, isAmbiguous) => el("li", {}, pick(run), badge(run.outcome),
-    el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || run.run), el("p", { class: "meta" }, [isAmbiguous ? run.project : null, ...facts(run)].filter(Boolean).map((one) => el("span", {}, one)))), age(run.started_s));
+  const row = (run, isAmbiguous) => el("li", {}, pick(run), badge(run.outcome, doubtOf(run)),
+    el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || run.run), el("p", { class: "meta" }, [isAmbiguous ? run.project : null, ...facts(run)].filter(Boolean).map((one) => el("span", {}, one)))),
+    el("span", { class: "end" }, run.outcome === "waiting" ? el("a", { href: `#/runs/${run.run}`, class: "button", "aria-label": `Answer: ${run.title}` }, "Answer") : null, age(run.started_s)));
   const shown = (found) => {
     // Copies of one project have the same title, and are told apart by their folders.
     const foldersOf = (title) => new Set(found.runs.filter((run) => run.title === title).map((run) => run.project));
@@ -55,7 +56,7 @@ export async function historyPage({ view, signal, query, title }) {
   };
   const judgements = ({ total, judgements: found }) => [
     found.length ? el("ul", { class: "runs judgements", "aria-label": "Judged changes, newest first" }, found.map((one) => el("li", {}, badge(one.outcome),
-      el("div", {}, el("a", { href: `#/judge/${one.id}` }, one.headline), el("p", { class: "meta" }, el("span", {}, one.path), el("span", { class: "id" }, one.id))), age(one.requested_s))))
+      el("div", {}, el("a", { href: `#/judge/${one.id}` }, `${projectName(one.path)}: ${one.change}`), el("p", { class: "meta" }, [one.headline.includes(": ") ? one.headline.replace(/^.*?: /, "") : null, one.path].filter(Boolean).map((text) => el("span", {}, text)), el("span", { class: "id" }, one.id))), age(one.requested_s))))
       : el("p", { class: "empty" }, "No change has been judged here yet. ", el("a", { href: "#/judge" }, "Judge one"), "."),
     pages(total, found.length),
     el("p", { class: "hint" }, "These are the changes that were judged on this page, or by a request to this server."),
@@ -88,6 +89,12 @@ export async function historyPage({ view, signal, query, title }) {
     const path = `/v1/runs?${new URLSearchParams([["limit", PAGE], ...given])}`;
     const found = await get(path, signal);
     watch(path, found);
+    // Runs that wait for an answer come first, also those of later pages.
+    const isWaiting = (run) => run.outcome === "waiting";
+    if (!offset && !search.value && !outcome.value && !kind.value) {
+      const waiting = found.total > PAGE ? (await get(`/v1/runs?outcome=waiting&limit=${PAGE}`, signal)).runs : found.runs.filter(isWaiting);
+      found.runs = [...waiting, ...found.runs.filter((run) => !isWaiting(run))];
+    }
     return shown(found);
   });
   let typed = null;
@@ -109,7 +116,7 @@ export async function comparePage({ view, signal, parts: [one, two], title }) {
   const names = [first, second].map((run) => (differs("title") ? run.title : differs("project") ? run.project : `${run.title} (${new Date(run.started_s * 1000).toLocaleString()})`));
   title(`${names[0]} and ${names[1]}`);
   const rows = [
-    ["outcome", (run) => badge(run.outcome || run.state)], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model && modelName(run.model))],
+    ["outcome", (run) => badge(run.outcome || run.state, doubtOf(run))], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model && modelName(run.model))],
     ["candidates by the model", (run) => count(run.spend.attempts)], ["tokens", (run) => count(run.spend.tokens)], ["money", (run) => dollars(run.spend.money)], ["time", (run) => duration(run.spend.seconds)],
     ["started", (run) => age(run.started_s)], ["run", (run) => el("a", { href: `#/runs/${run.run}` }, run.run)],
   ];

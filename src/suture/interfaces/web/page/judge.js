@@ -1,7 +1,7 @@
 // The form that judges a change of a project, whoever made it, and the verdict.
 
 import { get, postJudgement, sentence, text, withFullStop } from "./api.js";
-import { el, elapsed, field, fill, note, segments, showFault } from "./dom.js";
+import { add, el, elapsed, field, fill, note, segments, showFault } from "./dom.js";
 import { projectChooser } from "./start.js";
 
 const KINDS = { accepted: "good", accepted_with_remarks: "warn", rejected: "bad", not_comparable: "warn" };
@@ -17,7 +17,14 @@ const SEVERITY = { reject: ["bad", "Rejects"], remark: ["warn", "Remark"], note:
 export async function judgePage({ view, signal, caller, parts: [judgement], query }) {
   const heading = [el("h1", {}, "Judge a change"), el("p", { class: "hint" }, "Suture runs the tests with and without the change, and looks for signs that it games them. No model is used. ", el("a", { href: "#/?kind=judged" }, "Earlier judgements"))];
   const result = el("div", { "aria-live": "polite" });
-  if (judgement) fill(result, verdictView(await get(`/v1/judgements/${judgement}`, signal)));
+  const form = el("details", { open: !judgement }, el("summary", { hidden: !judgement }, "Judge another change"));
+  const finish = (report) => {
+    fill(result, verdictView(report));
+    form.open = false;
+    form.querySelector("summary").hidden = false;
+  };
+  const shown = judgement ? await get(`/v1/judgements/${judgement}`, signal) : null;
+  if (shown) finish(shown);
   if (caller.role === "viewer") return fill(view, heading, judgement ? result : note("Judging requires the role runner."));
   const projects = await get("/v1/projects", signal);
   if (!projects.roots.length) return fill(view, heading, note("This server allows no project folders. Start it with the folders of your projects: suture ui FOLDER."), result);
@@ -48,7 +55,7 @@ export async function judgePage({ view, signal, caller, parts: [judgement], quer
     fill(result, progress.node);
     try {
       const report = await postJudgement({ ...project.read(), ...kinds[source].read(), ...(test.value.trim() && { test: test.value.trim() }) }, { signal, onstep: progress.show });
-      fill(result, verdictView(report));
+      finish(report);
       history.replaceState(null, "", `#/judge/${report.id}`); // so that the verdict can be read again
     } catch (error) {
       if (!signal.aborted) showFault(error, result, controls);
@@ -59,12 +66,12 @@ export async function judgePage({ view, signal, caller, parts: [judgement], quer
     }
   };
   turn(source);
-  return fill(view, heading,
-    el("form", { onsubmit: judge, class: "panel" }, project.fields,
+  add(form, el("form", { onsubmit: judge, class: "panel" }, project.fields,
       segments("What to judge", [["tree", "Working tree"], ["patch", "A patch"], ["staged", "Staged"]], source, turn), slot,
       el("details", {}, el("summary", {}, "Options"), field("Test command", test, "Default: detected from the project's files.")),
-      el("div", { class: "row" }, submit)),
-    result);
+      el("div", { class: "row" }, submit)));
+  if (shown) finish(shown);
+  return fill(view, heading, result, form);
 }
 
 // The steps of a judgement that have begun, with a moving clock for all of it and for the current one.

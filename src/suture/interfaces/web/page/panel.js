@@ -8,12 +8,21 @@ export const modelName = (name) => (name === "none" ? "no model" : name.replace(
 // What decides is the user's tests in a repair, and checks made from examples and asserts in new code.
 export const checksName = ({ kind }) => (kind === "write" ? "checks" : "tests");
 
-// What a confidence asks of its reader (docs/proof.md): the least value -> the words for it.
-const CONFIDENCES = [[0.9, "high: a glance at the change is enough"], [0.7, "read the change before you use it"], [0, "low: the tests leave open whether the change is right, so check it yourself before you use it"]];
-export const confidenceText = (value) => `${value.toFixed(2)} of 1 (${CONFIDENCES.find(([least]) => value >= least)[1]})`;
-export const isDoubted = (value) => value > 0 && value < CONFIDENCES[1][0];
+// What a confidence asks of its reader (docs/proof.md): the least value -> a word, and what to do.
+const CONFIDENCES = [[0.9, "high", "a glance at the change is enough"], [0.7, "medium", "read the change before you use it"], [0, "low", "check the change yourself before you use it"]];
+export const confidenceText = (value) => { const [, word, advice] = CONFIDENCES.find(([least]) => value >= least); return `${word} (${value.toFixed(2)} of 1): ${advice}`; };
+const isDoubted = (value) => value > 0 && value < CONFIDENCES[1][0];
 
-export const badge = (outcome) => el("span", { class: `badge ${/^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, (outcome || "unknown").replaceAll("_", " "));
+// Why a result that passes may be wrong -> the word for its outcome, and the reason.
+export const DOUBTS = {
+  undecided: ["healed, undecided", "the tests do not decide whether the change is right"],
+  unverified: ["unverified", "nothing in the task shows what the code must do"],
+  unsure: ["healed, low confidence", "the tests leave open whether the change is right"],
+};
+// The doubt about a healed run, by its key above; empty if there is none.
+export const doubtOf = ({ outcome, doubt, confidence }) => (outcome === "healed" ? doubt || (isDoubted(confidence) ? "unsure" : "") : "");
+
+export const badge = (outcome, doubt = "") => (doubt ? el("span", { class: "badge doubted" }, DOUBTS[doubt][0]) : el("span", { class: `badge ${/^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, (outcome || "unknown").replaceAll("_", " ")));
 
 // When a run was requested, in seconds since the epoch: every clock of it starts there. `undefined` before its first event.
 export const startOf = (events) => (events.length ? events[0].time_s - (events[0].data.preparation_s ?? 0) : undefined);

@@ -15,6 +15,9 @@ const EFFECTS = {
   test: ["From now on, a repair must pass this test too.", "The run ends without a repair."],
   safety: ["The code runs in the sandbox, like any other candidate.", "The code is not run, and the run goes on without it."],
 };
+// What ends a run at once is called so everywhere.
+export const STOP = "Stop the run";
+const UNVERIFIED = "End without checking the code";
 const STOPS = "The run ends now and keeps its best candidate.";
 
 // What each answer of a question does, below its buttons.
@@ -59,21 +62,32 @@ function chosen({ difference, changes }, press) {
     effects(["First, Second", "Only repairs with this result are kept."], ["Neither", "Both repairs are dropped, and the run goes on."], ["I don't know", "The run goes on as if you had not been asked: the likelier repair comes first."]));
 }
 
-// Calls of new code with their results. They are edited as asserts, in the one text that the question has.
+// Calls of new code with the results that its versions give. What a person chooses or writes becomes checks, as asserts in the one text of the question.
 function confirmed(question, press) {
   const [[path, text]] = Object.entries(question.texts);
+  const rows = question.examples.map((example) => exampleRow(example, () => { use.disabled = !rows.some(({ read }) => read()); }));
+  const use = press("Use the chosen results", () => ({ choice: "edit", files: { [path]: rows.map(({ read }) => read()).filter(Boolean).join("\n") } }), "main");
+  use.disabled = true;
+  const agreed = question.examples.every(({ answers }) => answers.length === 1);
   const asserts = el("textarea", { rows: "10", spellcheck: "false", class: "code", value: text });
-  const shown = ({ call, answers }) => el("li", {}, el("code", {}, answers.length > 1 ? `${call}: ${answers.join(" or ")}` : `${call} == ${answers[0]}`), answers.length > 1 ? " (the versions differ)" : "");
-  const raising = ({ call, exception }) => el("li", {}, el("code", {}, call), ` raises ${exception} (not checked)`);
-  // There is nothing to approve if the versions agree in no result.
-  const agreed = question.examples.some(({ answers }) => answers.length === 1);
-  const none = agreed ? "They are not right" : "None is right";
-  const own = press("Use my results", () => ({ choice: "edit", files: { [path]: asserts.value } }), agreed ? "" : "main");
-  const edited = [field("Results", asserts, "One assert on each line. Those that you keep become checks, which the code must pass."), agreed ? own : null];
-  return el("div", {}, el("ul", {}, question.examples.map(shown), question.raising_calls.map(raising)), agreed ? null : edited,
-    el("div", { class: "row" }, agreed ? press("These are right", () => ({ choice: "approve" }), "main") : own, press(none, () => ({ choice: "reject" })), press("Stop the run", () => ({ choice: "abort" }), "danger")),
-    effects(...(agreed ? [["These are right", "The results that all versions give become checks, which the code must pass."]] : []), [none, "The run ends, and the code stays unverified."], ["Stop the run", STOPS]),
-    agreed ? el("details", {}, el("summary", {}, "Edit the results"), edited) : null);
+  return el("div", {}, el("p", { class: "hint" }, "Choose the right result of each call that you are sure of. The code must give it; calls without a choice decide nothing."),
+    rows.map(({ node }) => node), question.raising_calls.map(({ call, exception }) => el("p", {}, el("code", {}, call), ` raises ${exception} (not checked)`)),
+    el("div", { class: "row" }, use, agreed ? press("All of them are right", () => ({ choice: "approve" })) : null, press(UNVERIFIED, () => ({ choice: "reject" }), "danger")),
+    el("details", {}, el("summary", {}, "Edit as text"), field("Results", asserts, "One assert on each line. Those that you keep become checks, which the code must pass."), press("Use this text", () => ({ choice: "edit", files: { [path]: asserts.value } }))));
+}
+
+// One call: a radio button for each result that a version gives, and one for another value. `read` returns the assert that was chosen.
+function exampleRow({ call, answers }, changed) {
+  const other = el("input", { type: "text", spellcheck: "false", autocomplete: "off", "aria-label": `Another result of ${call}`, oninput: () => { others.checked = true; changed(); } });
+  const name = `call-${call}`;
+  const choices = answers.map((answer) => el("input", { type: "radio", name, onchange: changed }));
+  const others = el("input", { type: "radio", name, onchange: () => { other.focus(); changed(); } });
+  const chosen = () => (others.checked ? other.value.trim() : answers[choices.findIndex((one) => one.checked)]);
+  return {
+    node: el("fieldset", { class: "example" }, el("legend", {}, el("code", {}, call), el("small", {}, answers.length > 1 ? " the versions differ" : " all versions agree")),
+      answers.map((answer, n) => el("label", {}, choices[n], el("code", {}, answer))), el("span", {}, el("label", {}, others, "another value"), other)),
+    read: () => (chosen() ? `assert ${call} == ${chosen()}` : ""),
+  };
 }
 
 // New code of which no guessed call returned a value: the person writes a call with its result.
@@ -82,8 +96,7 @@ function completed(question, press) {
   const asserts = el("textarea", { rows: "3", spellcheck: "false", class: "code", placeholder: "assert f(2) == 4" });
   return el("div", {}, el("p", {}, "No test or example says what is right, and no call that Suture guessed returned a value."),
     field("Calls with their results", asserts, "One assert on each line. They decide whether the code is right."),
-    el("div", { class: "row" }, press("Check the code with these", () => ({ choice: "edit", files: { [path]: asserts.value } }), "main"), press("I know none", () => ({ choice: "reject" })), press("Stop the run", () => ({ choice: "abort" }), "danger")),
-    effects(["I know none", "The run ends, and the code stays unverified."], ["Stop the run", STOPS]));
+    el("div", { class: "row" }, press("Check the code with these", () => ({ choice: "edit", files: { [path]: asserts.value } }), "main"), press(UNVERIFIED, () => ({ choice: "reject" }), "danger")));
 }
 
 function decided(question, press) {
@@ -92,8 +105,8 @@ function decided(question, press) {
   const [approved, rejected] = EFFECTS[question.stage];
   const changed = () => Object.fromEntries(edited.filter(([, text, control]) => control.value !== text).map(([path, , control]) => [path, control.value]));
   return el("div", {},
-    el("div", { class: "row" }, press("Approve", () => ({ choice: "approve" }), "main"), press("Reject", () => ({ choice: "reject" })), press("Abort the run", () => ({ choice: "abort" }), "danger")),
-    effects(["Approve", approved], ["Reject", rejected], ["Abort the run", STOPS]),
+    el("div", { class: "row" }, press("Approve", () => ({ choice: "approve" }), "main"), press("Reject", () => ({ choice: "reject" })), press(STOP, () => ({ choice: "abort" }), "danger")),
+    effects(["Approve", approved], ["Reject", rejected], [STOP, STOPS]),
     el("details", {}, el("summary", {}, "Reject with a hint"), field("Hint", hint, "A hint for the model from now on."), press("Send hint", () => ({ choice: "redirect", hint: hint.value }))),
     edited.length ? el("details", {}, el("summary", {}, "Edit the code"), edited.map(([path, , control]) => field(path, control)), press("Use my edits", () => ({ choice: "edit", files: changed() }))) : null);
 }

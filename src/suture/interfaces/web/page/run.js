@@ -1,7 +1,7 @@
 // One run: its outcome, its change, the evidence and what can be done about it; below it, one tab for each kind of detail.
 
 import { ADVICE, follow, get, post, Problem, text } from "./api.js";
-import { age, announce, button, code, download, duration, el, fault, fill, note, outside, projectName, table } from "./dom.js";
+import { age, announce, button, code, download, duration, el, fault, fill, note, outside, projectName } from "./dom.js";
 import { candidatesPanel, testsPanel } from "./candidates.js";
 import { certificatePanel } from "./certificate.js";
 import { costPanel } from "./cost.js";
@@ -9,8 +9,8 @@ import { changedLines, diffView, filesOf, isNew, textOf } from "./diff.js";
 import { graphPanel } from "./graph.js";
 import { LEARNED, learningPanel } from "./learning.js";
 import { liveView } from "./live.js";
-import { confidenceText, drawIfChanged, isDoubted, modelName } from "./panel.js";
-import { questionView } from "./review.js";
+import { confidenceText, DOUBTS, doubtOf, drawIfChanged, modelName } from "./panel.js";
+import { questionView, STOP } from "./review.js";
 import { forkForm, stepsPanel, timelinePanel } from "./timeline.js";
 
 const has = (...kinds) => ({ events }) => events.some((event) => kinds.includes(event.kind));
@@ -130,7 +130,7 @@ export async function runPage({ view, signal, caller, parts: [run, tab, item], t
 // What comes first. Each part is redrawn only if its data changes, so that keyboard focus is kept.
 function headOf(state, refresh) {
   const { run, caller, signal } = state;
-  const [about, outcome, failed, asked, change, rivals, evidence, doubt, acts, again] = Array.from({ length: 10 }, () => el("div", {}));
+  const [about, outcome, failed, asked, change, rivals, evidence, confidence, acts, again] = Array.from({ length: 10 }, () => el("div", {}));
   const messages = el("div", { "aria-live": "polite" });
   const live = liveView(state);
   const mayRun = caller.role !== "viewer";
@@ -161,12 +161,13 @@ function headOf(state, refresh) {
   };
   const parts = [
     [about, ({ shown }) => [shown.title, shown.project, shown.kind, shown.recipe, shown.model, shown.started_s, shown.task], ([title, project, kind, recipe, model, started, task]) => [
+      el("a", { href: "#/", class: "back" }, "\u2190 Runs"),
       el("h1", { class: "title", title }, title || "Starting ..."),
       el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe ? projectName(recipe) : null, model ? modelName(model) : null, age(started), el("span", { class: "id" }, run)]
         .filter(Boolean).map((one) => el("span", {}, one))),
       kind === "write" && task.length > title.length + 1 ? el("details", {}, el("summary", {}, "The whole task"), code(task, "The whole task")) : null]],
-    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, shown.undecided || isDoubted(shown.confidence)], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
-      el("p", { class: "outcome" }, mark(now, isStopped(state.shown) ? "cancelled" : ended, isOpen), el("span", {}, isStopped(state.shown) ? stopText(state, used) : NO_RESULT[now] || headline,
+    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, doubtOf(shown)], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
+      el("p", { class: "outcome" }, mark(now, isStopped(state.shown) ? "cancelled" : ended, isOpen), el("span", { class: isOpen ? "warn" : null }, isStopped(state.shown) ? stopText(state, used) : NO_RESULT[now] || headline,
         used && now === "ended" && !isStopped(state.shown) ? el("span", { class: "hint" }, ` It took ${duration(used)}.`) : null))])],
     [failed, ({ shown, failed: fallen }) => [shown.error, fallen?.message], ([error]) => [error && !isStopped(state.shown) ? fault(new Problem(200, error)) : null, state.failed ? fault(state.failed) : null]],
     [asked, ({ shown }) => (shown.state === "waiting" ? shown.question : null), (question) => (question ? questionView(question, state, refresh) : null)],
@@ -179,24 +180,34 @@ function headOf(state, refresh) {
     [evidence, ({ shown }) => (isActive(shown) ? [] : [shown.evidence, shown.remarks]), ([sentence, remarks]) => [
       sentence ? el("p", { class: "evidence" }, sentence) : null,
       remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
-    [doubt, ({ shown }) => (shown.state === "ended" && shown.outcome === "healed" && isDoubted(shown.confidence) ? shown.confidence : null), (confidence) =>
-      (confidence === null ? null : el("p", { class: "warn" }, `Confidence: ${confidenceText(confidence)}.`))],
-    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), shown.undecided, shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
+    [confidence, ({ shown, events }) => (shown.state === "ended" && shown.outcome === "healed" && shown.confidence ? [shown.confidence, doubtOf(shown), confidenceReason(shown, events)] : null), (found) =>
+      (found ? el("p", { class: found[1] ? "warn" : null }, `Confidence: ${found[1] === "unverified" ? "low: check the code yourself before you use it" : confidenceText(found[0])}${found[2] ? `, because ${found[2]}` : ""}.`) : null)],
+    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), doubtOf(shown), shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
       el("p", { class: "row acts" },
         canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", apply, { class: isOpen ? null : "main" })) : null,
+        mayRun && isOpen === "unverified" ? el("a", { href: `#/new?run=${run}`, class: "button main" }, "Add examples and run again") : null,
         there ? copyAndDownload(state, messages) : null,
         canApply && mayRun ? el("a", { href: `#/judge?run=${run}`, class: "button" }, "Judge this change") : null,
         pull?.state === "opened" ? outside("View pull request", pull.address, { class: "button" }) : null,
         pull?.state === "possible" && caller.role === "admin" ? button("Open pull request", ask("pull-request", "A draft pull request is open.", "Running the tests again before the pull request is opened ...")) : null,
-        mayChange && isActive({ state: now }) ? button("Stop", ask("cancel")) : null,
+        mayChange && isActive({ state: now }) ? button(STOP, ask("cancel")) : null,
         mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(ended))) ? button("Resume", ask("resume"), { class: "main" }) : null,
         mayRun && now === "refused" ? el("a", { href: "#/new", class: "button main" }, "New run") : null,
         mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ["healed", "cancelled", "infra_error"].includes(ended) ? null : "main" }) : null),
       ended === "budget_exhausted" && !decided ? el("p", { class: "hint" }, ADVICE.BudgetExceeded) : null,
       pull?.state === "no_token" && caller.role === "admin" ? el("p", { class: "hint" }, "To open pull requests here, set SUTURE_KEYS_CI to a token of GitHub and start the server again.") : null]],
   ].map(([slot, of, draw]) => [of, drawIfChanged(async (data) => { fill(slot, await draw(data)); })]);
-  const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, rivals, evidence, doubt, acts, messages, again);
+  const node = el("div", { class: "head" }, about, outcome, failed, live.node, asked, change, rivals, evidence, confidence, acts, messages, again);
   return { node, live, draw: async () => { live.draw(); for (const [of, drawn] of parts) await drawn(of(state)); } };
+}
+
+// Why the confidence in a result is as it is, in a few words.
+function confidenceReason(shown, events) {
+  const checks = shown.kind === "write" ? "the checks" : "your tests";
+  if (doubtOf(shown)) return DOUBTS[doubtOf(shown)][1];
+  const certificate = events.findLast((event) => event.kind === "certificate.written")?.data;
+  if (certificate?.mutants) return `${checks} notice ${certificate.killed} of ${certificate.selected ?? certificate.mutants} deliberate mistakes in it`;
+  return shown.unmeasured.mutation ? `it was not measured how well ${checks} guard it` : "";
 }
 
 // The state of a run without a result -> what a person should know of it.
@@ -244,9 +255,10 @@ function rivalChanges(undetermined, messages, applying) {
   const { changes, calls } = undetermined;
   const answer = ({ diff }, number) => (applying ? button("Apply this one", applying(number)) : button("Copy this patch", copy(diff, messages)));
   return el("section", { class: "asked", "aria-label": "Question" }, el("h2", {}, "Which change is right?"),
-    el("p", {}, `All of them pass your tests. ${calls.length ? "They differ in what the calls below return. " : ""}Choose the one that does what you want, or add a test that only that one passes.`),
-    table("Changes that pass all tests", ["change", ...calls.map((call) => `${call.call}${call.before ? `, now ${call.before}` : ""}`)],
-      changes.map((change, number) => [[el("pre", {}, changedLines(change.diff) || change.label), el("p", { class: "row" }, answer(change, number + 1), number ? null : el("small", {}, "shown above as the result"))],
-        ...calls.map((call) => el("code", {}, call.answers[number]))]), { class: "untitled" }),
+    el("p", {}, `All of them pass your tests. ${calls.length ? "They differ in what the calls on the cards return. " : ""}Choose the one that does what you want, or add a test that only that one passes.`),
+    el("ol", { class: "rivals", "aria-label": "Changes that pass all tests" }, changes.map((change, number) => el("li", {},
+      el("pre", {}, changedLines(change.diff) || change.label),
+      el("dl", { class: "results" }, calls.map((call) => el("div", {}, el("dt", {}, el("code", {}, call.call)), el("dd", {}, el("code", {}, call.answers[number]), call.before ? el("small", {}, ` now ${call.before}`) : null)))),
+      el("p", { class: "row" }, answer(change, number + 1), number ? null : el("small", {}, "shown above as the result"))))),
     applying ? el("p", { class: "hint" }, "Another change than the first one is verified before it is applied.") : null);
 }

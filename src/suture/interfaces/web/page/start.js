@@ -49,12 +49,14 @@ export function choices(caller, recipes, models, needsModel = false) {
   };
 }
 
-export async function startPage({ view, signal, caller }) {
+// With a run in the address, its task is filled in, so that examples can be added to it.
+export async function startPage({ view, signal, caller, query }) {
   if (caller.role === "viewer") return fill(view, el("h1", {}, "New run"), note("Starting runs requires the role runner."));
   const [recipes, models, projects] = await Promise.all([get("/v1/recipes", signal), get("/v1/models", signal), get("/v1/projects", signal)]);
   const how = choices(caller, recipes, models);
-  const parts = { heal: healFields(projects), write: writeFields() };
-  let kind = projects.roots.length ? "heal" : "write";
+  const again = /^[0-9a-f-]+$/.test(query.get("run") ?? "") ? await get(`/v1/runs/${query.get("run")}`, signal) : null;
+  const parts = { heal: healFields(projects), write: writeFields(again?.task) };
+  let kind = !again && projects.roots.length ? "heal" : "write";
   const [first, more, status] = [el("div", {}), el("div", {}), el("div", {})];
   const controls = () => ({ ...how.controls, ...parts[kind].controls });
   const submit = el("button", { type: "submit", class: "main" }, "Start");
@@ -94,8 +96,8 @@ export async function startPage({ view, signal, caller }) {
 
 const line = (attributes = {}) => el("input", { type: "text", spellcheck: "false", autocomplete: "off", ...attributes });
 
-function writeFields() {
-  const task = el("textarea", { rows: "6", required: true, maxlength: "200000", placeholder: "Write a function slug(title) that ... For example: slug('Hello World') == 'hello-world'" });
+function writeFields(given = "") {
+  const task = el("textarea", { rows: "6", value: given, required: true, maxlength: "200000", placeholder: "Write a function slug(title) that ... For example: slug('Hello World') == 'hello-world'" });
   const asserts = el("textarea", { rows: "4", spellcheck: "false" });
   const [language, project, name] = [choice(LANGUAGES, ""), choice(KINDS, ""), line()];
   const optional = (key, control) => (control.value.trim() ? { [key]: control.value.trim() } : {});

@@ -1,7 +1,7 @@
 // The events as they arrive, each with the phase that it belongs to; and the run's state after each decision, from which it can be forked.
 
 import { get, post } from "./api.js";
-import { button, choice, code, count, dollars, el, elapsed, fault, field, fill, note, reloadable, seconds } from "./dom.js";
+import { add, button, choice, code, count, dollars, el, elapsed, fault, field, fill, note, reloadable, seconds } from "./dom.js";
 import { phasesOf } from "./live.js";
 import { checksName, factView, startOf } from "./panel.js";
 import { choices } from "./start.js";
@@ -23,6 +23,17 @@ export async function timelinePanel(body, state) {
   let most = MAX_LINES;
   const { phaseOf, nameOf } = phasesOf(state.shown);
   let phase = ""; // of the last line
+  let previous = null; // the last line: its event's kind and text, its element, and how often it was repeated
+  // Adds an event to the list; a failure of the model that repeats the line before it is only counted.
+  const append = (event) => {
+    if (event.kind === "move.failed" && previous?.text === event.text) {
+      previous.times += 1;
+      return fill(previous.count, ` (${previous.times} times)`);
+    }
+    const node = line(event);
+    previous = { text: event.text, times: 1, count: add(node.querySelector(".text"), el("span", {})).lastChild };
+    return list.append(node);
+  };
   const line = (event) => {
     const next = phaseOf(event) ?? phase;
     const name = next === phase ? "" : nameOf(next);
@@ -36,22 +47,24 @@ export async function timelinePanel(body, state) {
   const draw = () => {
     const every = withText();
     phase = "";
-    fill(list, every.slice(-most).map(line));
+    previous = null;
+    fill(list);
+    every.slice(-most).forEach(append);
     fill(more, every.length > most ? button(`Show ${every.length - most} earlier events`, () => { most = Infinity; draw(); }) : null);
   };
   state.live = (event) => {
     if (!event.text) return;
-    list.append(line(event));
+    append(event);
     fill(empty);
   };
-  state.begins = () => { phase = ""; fill(list); };
+  state.begins = () => { phase = ""; previous = null; fill(list); };
   fill(body, more, empty, list);
   draw();
   return async () => {
     if (list.childElementCount > most) draw();
     const { shown } = state;
-    const reason = { queued: "The run is queued.", refused: "The run was refused before it started." }[shown.state] ?? "Nothing has happened yet.";
-    fill(empty, list.childElementCount ? null : note(reason));
+    const reason = { queued: "The run is queued.", refused: "The run was refused before it started." }[shown.state];
+    fill(empty, list.childElementCount || !reason ? null : note(reason));
   };
 }
 
