@@ -37,6 +37,7 @@ def test_typed_examples_become_part_of_the_task(
     [
         (f"{TODO}\n\n    $ todo add milk", "cli_tool"),
         ("Books\n\n    GET /books -> 200 []", "web_app"),
+        ("Books: GET /books -> 200 [], sorted", "web_app"),
         ("A library with area(w, h). area(2, 3) == 6", "library"),
         ("Statistics for each column", "data_pipeline"),  # no example of a run decides
     ],

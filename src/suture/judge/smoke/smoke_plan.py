@@ -33,10 +33,10 @@ from suture.project.languages import LANGUAGES, Interpreter, fill_placeholders, 
 from suture.sandbox import BOX, RunResult, Sandbox
 
 COMMAND_LINE_RE = re.compile(r"^[ \t]*\$ (\S.*)$")
-REQUEST_LINE_RE = re.compile(
-    r"^[ \t]*(?:[-*] )?`?(GET|POST|PUT|PATCH|DELETE) (/\S*?)`?(?:\s+(\{.*?\}|\[.*?\]))?"
-    r"\s*(?:->|=>|→)\s*(\d{3})(?:\s+(\{.*\}|\[.*\]|\"[^\"]*\"))?[`.]?\s*$"
-)
+COMMAND_IN_SENTENCE_RE = re.compile(r"`\$ ([^`\s][^`]*)`\s*(?:->|=>|→|prints|outputs|shows)\s*`([^`]+)`")
+"""Within a sentence, a command counts only with its output: the words around it may say that it fails."""
+REQUEST_RE = re.compile(r"(?<![\w/])(GET|POST|PUT|PATCH|DELETE) (/[^\s`{}<>]*)`?\s*")
+STATUS_RE = re.compile(r"`?\s*(?:->|=>|→)\s*`?(\d{3})\b(?!\s+or\b|/)[`\s]*")
 COMMON_TOOLS = frozenset(
     ("cat", "cd", "cp", "curl", "echo", "export", "git", "ls", "mkdir", "npm", "npx", "pip", "python", "rm")
 )
@@ -90,30 +90,49 @@ class ShownRequest:
 
 
 def find_shown_commands(statement: str) -> tuple[ShownCommand, ...]:
-    """Return the commands after a `$`, in order; shell commands and common tools are skipped."""
+    """Return the commands after a `$`, in order; shell commands and common tools are skipped.
+
+    A command has a line of its own with its output below, or stands in a sentence: `` `$ todo` prints `0 items` ``.
+    """
     commands: list[ShownCommand] = []
     lines = statement[:MAX_STATEMENT_CHARS].splitlines()
     for index, line in enumerate(lines):
         match = COMMAND_LINE_RE.match(line)
-        words = _split_command(match[1]) if match else ()
-        if words and words[0] not in COMMON_TOOLS:
-            commands.append(ShownCommand(words=words, output=tuple(_read_output(lines[index + 1 :]))))
+        shown = [(match[1], tuple(_read_output(lines[index + 1 :])))] if match else []
+        shown += [(command, (output.strip(),)) for command, output in COMMAND_IN_SENTENCE_RE.findall(line)]
+        for text, output in shown:
+            words = _split_command(text)
+            if words and words[0] not in COMMON_TOOLS:
+                commands.append(ShownCommand(words=words, output=output))
     return tuple(commands[:MAX_SHOWN_RUNS])
 
 
 def find_shown_requests(statement: str) -> tuple[ShownRequest, ...]:
-    """Return the requests with the status of their responses, in order; invalid JSON is skipped."""
+    """Return the requests with the status of their responses, in order, also those within a sentence.
+
+    A path with a placeholder, such as `/books/{id}`, is no request, and one with invalid JSON is skipped.
+    """
     requests: list[ShownRequest] = []
     for line in statement[:MAX_STATEMENT_CHARS].splitlines():
-        if match := REQUEST_LINE_RE.match(line):
+        for match in REQUEST_RE.finditer(line):
             try:
-                body, answer = (json.loads(text) if text else None for text in (match[3], match[5]))
+                body, end = _read_json(line, match.end())
+                if status := STATUS_RE.match(line, end):
+                    answer, _ = _read_json(line, status.end())
+                    shown = ShownRequest(
+                        method=match[1], path=match[2], body=body, status=int(status[1]), answer=answer
+                    )
+                    requests.append(shown)
             except (ValueError, RecursionError):
                 continue
-            requests.append(
-                ShownRequest(method=match[1], path=match[2], body=body, status=int(match[4]), answer=answer)
-            )
     return tuple(requests[:MAX_SHOWN_RUNS])
+
+
+def _read_json(line: str, start: int) -> tuple[Any, int]:
+    """Return the JSON object, list or text that starts here, and where it ends; `None` if none starts here."""
+    if not line.startswith(("{", "[", '"'), start):
+        return None, start
+    return json.JSONDecoder().raw_decode(line, start)
 
 
 def find_named_statistics(statement: str) -> tuple[tuple[str, ...], ...]:
