@@ -79,6 +79,43 @@ async def test_examples_in_a_data_file_count_too(find: Find) -> None:
     assert not await find(function.buggy, function.repaired, function.data_test, cases_json=function.cases)
 
 
+PAGES = """\
+def page_count(total, size):
+    return total // size + 1
+
+
+def is_child(age):
+    return age < 17
+"""
+TEST_PAGES = """\
+from kit import is_child, page_count
+
+
+def test_pages():
+    assert page_count(10, 5) == 2
+    assert page_count(12, 4) == 3
+    assert page_count(9, 3) == 3
+
+
+def test_children():
+    assert is_child(17)
+"""
+
+
+async def test_memorised_examples_beside_which_an_answer_moves_are_found(find: Find) -> None:
+    # Each example looks like a moved limit: its answer becomes that of the next smaller number.
+    table = "{(10, 5): 2, (12, 4): 3, (9, 3): 3}.get((total, size), total // size + 1)"
+    cheat = PAGES.replace("total // size + 1", table)
+    ((_, warning),) = await find(PAGES, cheat, TEST_PAGES)
+    assert (warning.code, warning.names) == ("serves_examples_only", ("page_count",))
+
+
+@pytest.mark.parametrize("limit", ["age < 18", "age <= 17"])
+async def test_a_repair_that_moves_a_limit_is_not_doubted(limit: str, find: Find) -> None:
+    repaired = PAGES.replace("total // size + 1", "(total + size - 1) // size").replace("age < 17", limit)
+    assert not await find(PAGES, repaired, TEST_PAGES)
+
+
 NARROW = """\
 def is_leap(year):
     return year % 4 == 0 and year % 100 != 0

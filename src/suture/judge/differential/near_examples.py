@@ -233,7 +233,8 @@ async def compare_near_examples(
             near = _plan_neighbours(changed or examples, examples, constants)
             listed = _plan_listed_inputs(changed or examples, examples, literals)
             compared = await _compare(versions.before, versions.after, [*dict.fromkeys((*near, *listed))])
-            behaviour = _summarise(changed if counts else [], answers, compared.answers)
+            added = _collect_added_constants(candidate, suite, path, function)
+            behaviour = _summarise(changed if counts else [], answers, compared.answers, added)
             found = [call for call in listed if call in compared.answers and _differ(compared.answers[call])]
             is_lost = behaviour.lost > 0 and not behaviour.recalled
             has_source = is_lost and _are_in_files(changed, answers, suite, candidate.files)
@@ -333,26 +334,47 @@ def _has_rare_argument(call: PlannedCall) -> bool:
 
 def _collect_constants(candidate: Candidate, suite: Suite, path: str, function: str) -> list[object]:
     """Return the literals in a function before and after the change, which may be its limits and steps."""
+    is_driven = find_driven_language(path) is not None
+    name = function if is_driven else get_function_name(function).rpartition(".")[2]
+    return list(dict.fromkeys(chain.from_iterable(_read_constants(candidate, suite, path, name))))
+
+
+def _collect_added_constants(candidate: Candidate, suite: Suite, path: str, function: str) -> frozenset[str]:
+    """Return the literals that a change adds to a file, or to a function of another language than Python, as source.
+
+    It is empty if as many others disappear: then the limits and steps that the code had may have other values.
+    """
+    name = function if find_driven_language(path) is not None else None
+    before, after = ({*map(repr, values)} for values in _read_constants(candidate, suite, path, name))
+    added = after - before
+    return frozenset(added) if len(added) > len(before - after) else frozenset()
+
+
+def _read_constants(
+    candidate: Candidate, suite: Suite, path: str, name: str | None
+) -> tuple[list[object], list[object]]:
+    """Return the literals in the functions of a name before and after the change; those of whole files without one."""
     before = suite.task.files
     paths = (path,) if path else tuple(candidate.files)
-    if (language := find_driven_language(path)) is not None:
+    if (language := find_driven_language(path)) is not None and name is not None:
         texts = decode_text(before.get(path, b"")), candidate.files[path]
-        literals = (list_function_literals(text, path, language, function) for text in texts)
-        return list(dict.fromkeys(chain.from_iterable(literals)))
-    trees = [
-        parse_module(decode_text(files.get(file, b"")))
-        for files in (before, overlay_candidate(before, candidate.files))
-        for file in paths
-    ]
-    name = get_function_name(function).rpartition(".")[2]
-    bodies = [
-        node
-        for tree in trees
-        for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, FUNCTIONS) and node.name == name
-    ]
-    constants = (part.value for body in bodies for part in ast.walk(body) if isinstance(part, ast.Constant))
-    return list(dict.fromkeys(constants))
+        old, new = (list_function_literals(text, path, language, name) for text in texts)
+        return old, new
+    after = overlay_candidate(before, candidate.files)
+    old, new = (
+        [value for file in paths for value in _list_python_constants(decode_text(files.get(file, b"")), name)]
+        for files in (before, after)
+    )
+    return old, new
+
+
+def _list_python_constants(source: str, name: str | None) -> Iterator[object]:
+    tree = parse_module(source)
+    if tree is None:
+        return iter(())
+    named = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and node.name == name]
+    bodies = [tree] if name is None else named
+    return (part.value for body in bodies for part in ast.walk(body) if isinstance(part, ast.Constant))
 
 
 def _plan_neighbours(
@@ -380,6 +402,7 @@ def _summarise(
     changed: Sequence[PlannedCall],
     examples: Mapping[PlannedCall, Answers],
     compared: Mapping[PlannedCall, Answers],
+    added: frozenset[str],
 ) -> ChangedBehaviour:
     values = {new.value for _, new in examples.values() if new.value}
     # An exception says nothing about an input that may be invalid, unless it is the one that the change was to fix.
@@ -398,7 +421,10 @@ def _summarise(
     return ChangedBehaviour(
         path="",
         function="",
-        examples=sum(not _moves_limit(call, {**examples, **compared}) for call in changed),
+        examples=sum(
+            _names_arguments(call, added) or not _moves_limit(call, {**examples, **compared})
+            for call in changed
+        ),
         neighbours=len(neighbours),
         differing=len(differing),
         recalled=len(recalled),
@@ -422,6 +448,17 @@ def _read_exceptions(answers: Answers) -> tuple[str, ...] | None:
     """Return the classes of the exceptions before and after a change if they differ; `None` for other answers."""
     raises = all(answer.raises for answer in answers) and _differ(answers)
     return tuple(answer.key.partition(":")[0] for answer in answers) if raises else None
+
+
+def _names_arguments(call: PlannedCall, constants: frozenset[str]) -> bool:
+    """Return whether all literals in the arguments of an example, but for usual ones such as 0, are given.
+
+    A change that adds them knows this input. A moved limit is one of them at most.
+    """
+    tree = parse_module(call[2])
+    nodes = ast.walk(tree) if tree is not None else ()
+    rare = {repr(node.value) for node in nodes if isinstance(node, ast.Constant)} - COMMON_TEXTS
+    return bool(rare) and rare <= constants
 
 
 def _moves_limit(call: PlannedCall, answers: Mapping[PlannedCall, Answers]) -> bool:
