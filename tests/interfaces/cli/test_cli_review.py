@@ -125,6 +125,7 @@ def test_a_terminal_asks_until_the_user_answers(
     screen.type("what\n")
     screen.wait_for("Allow Suture to ask the model for 2 repairs?")
     screen.type("e\n")
+    screen.wait_for("Opening the editor")
     assert screen.end() == 0, screen.screen
     assert "return n + n" in screen.screen
 
@@ -172,8 +173,11 @@ def test_results_of_new_code_are_confirmed_on_the_terminal(
     terminal = Terminal(["run", "Add the numbers.", "--model", script(plain, absolute)], environ, tmp_path)
 
     terminal.wait_for("total([1, 2, 3, 4, 5, 6]) == 21")
-    terminal.wait_for("[Y/n/edit] ")
+    terminal.wait_for("[y/n/edit] ")
     terminal.type("\n")
+    terminal.wait_for("Enter alone neither confirms nor rejects a result.")
+    terminal.wait_for("[y/n/edit] ")
+    terminal.type("y\n")
     terminal.wait_for("Which result is right for total([-2, 7, 4])? 1: 9; 2: 13; Enter: leave this call out ")
     terminal.type("2\n")
     terminal.wait_for("Which result is right for ")
@@ -182,6 +186,29 @@ def test_results_of_new_code_are_confirmed_on_the_terminal(
     assert terminal.end() == 0, terminal.screen
     assert "sum(map(abs, nums))" in terminal.screen
     assert "Done: all 4 checks pass." in terminal.screen
+
+
+@pytest.mark.heavy
+def test_a_no_asks_which_result_is_wrong_and_what_is_right(
+    script: Script, environ: dict[str, str], tmp_path: Path
+) -> None:
+    absolute = "```python\ndef total(nums):\n    return sum(map(abs, nums))\n```"
+    plain = "```python\ndef total(nums):\n    return sum(nums)\n```"
+    replies = script(absolute, absolute, {"text": plain, "repeat": True})
+    terminal = Terminal(["run", "Add the numbers.", "--model", replies], environ, tmp_path)
+
+    terminal.wait_for("[y/n/edit] ")
+    terminal.type("n\n")
+    terminal.wait_for("Which result is wrong? ")
+    terminal.type("total([5]) == 5\n")
+    terminal.wait_for("total([5]) is not one of the calls above")
+    terminal.wait_for("[y/n/edit] ")
+    terminal.type("n\n")
+    terminal.wait_for("Which result is wrong? ")
+    terminal.type("total([-2,7,4]) == 9\n")
+
+    assert terminal.end() == 0, terminal.screen
+    assert "return sum(nums)" in terminal.screen
 
 
 @pytest.mark.heavy

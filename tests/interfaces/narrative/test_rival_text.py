@@ -13,6 +13,7 @@ from suture.core.ledger.event import encode_payload
 from suture.core.ledger.kinds import Choice
 from suture.core.records import Task
 from suture.interfaces.narrative.event_text import render_payload
+from suture.interfaces.narrative.result_text import next_step_lines
 from suture.interfaces.narrative.review_text import review_as_json, review_as_text
 from suture.interfaces.narrative.rival_text import (
     MAX_RIVAL_CODE_LINES,
@@ -100,6 +101,18 @@ def test_the_whole_story_of_a_run_lists_the_changes(tmp_path: Path) -> None:
     with Ledger(run.ledger_path) as ledger:
         ledger.append(UNDETERMINED)
     assert "2: return (a + c) / 2" in run_as_text(run)
+
+
+def test_an_undecided_repair_that_was_applied_names_the_undo_and_the_strict_option(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    result = load_result(run)
+    assert result is not None
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append_all([UNDETERMINED, kinds.TreeApplied(files=("m.py",), root=str(tmp_path), undo="")])
+    _, undo, advice = next_step_lines(result, run)
+    assert undo == f"Undo it: suture undo {run.id}"
+    assert "your tests do not decide" in advice
+    assert advice.endswith("--strict")
 
 
 @pytest.mark.parametrize("was_asked", [False, True])

@@ -49,10 +49,14 @@ ANSWER_HELP = "y: yes; n or Enter: no; e: edit; h HINT: no, try this; l: later; 
 ANSWER_HELP_BY_STAGE = {
     "test": "y: yes, trust it; n or Enter: no; h HINT: no, write another; l: later; x: stop the run",
     "safety": "y: yes, in this run; n or Enter: no; h HINT: no, try this; l: later; x: stop the run",
-    "examples": "y or Enter: yes; n: no; e: edit the results; l: later; x: stop the run",
+    "examples": "y: yes, all of them; n: no, one is wrong; e: edit the results; l: later; x: stop the run",
 }
 CALL_HELP = (
     "Type a call with its result. Or n or Enter: I know none; e: open an editor; l: later; x: stop the run"
+)
+CORRECTION_HELP = (
+    "Type the call of a wrong result with what is right, such as {call} == ...: the other results then count as right. "
+    "Or e: correct several in an editor; n: end the run with none of them; Enter: back to the question"
 )
 DIFFERENCE_HELP = "n: neither; u: I do not know, go on without an answer; l: later"
 ANSWER_BY_KEY: dict[str, Choice | Literal["unsure"]] = {
@@ -117,7 +121,7 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
             if not is_about_results:
                 print_diff(question.diff, make_console(stderr=True))
             needs_call = is_about_results and not question.examples
-            choices = "" if needs_call else "[Y/n/edit]" if is_about_results else "[y/N]"
+            choices = "" if needs_call else "[y/n/edit]" if is_about_results else "[y/N]"
             answer_help = CALL_HELP if needs_call else ANSWER_HELP_BY_STAGE.get(question.stage, ANSWER_HELP)
             while True:
                 print_note(answer_help)
@@ -129,6 +133,8 @@ def terminal_reviewer(progress: RunProgress) -> Reviewer | None:
                 answer = _parse_answer(typed.strip(), question)
                 if answer is not None and question.examples and answer.choice == "approve":
                     answer = await _settle_differing_results(question, reader.read)
+                elif answer is not None and question.examples and answer.choice == "reject":
+                    answer = await _correct_result(question, reader.read)
                 if answer is not None:
                     return answer
 
@@ -153,7 +159,10 @@ def _parse_answer(line: str, question: Review) -> ReviewAnswer | None:
         return _accept_answer(ReviewAnswer(choice="edit", files=files), question) if files else None
     if argument:
         return None
-    if word in ("y", "yes", "a", "approve") or (not word and question.examples):
+    if not word and question.examples:
+        print_note("Enter alone neither confirms nor rejects a result.")
+        return None
+    if word in ("y", "yes", "a", "approve"):
         approval = ReviewAnswer(choice="approve")
         # Results that differ are chosen one by one after a yes, so that it fits although it alone would not.
         return approval if question.examples else _accept_answer(approval, question)
@@ -191,6 +200,32 @@ async def _settle_differing_results(
         return _accept_answer(ReviewAnswer(choice="approve"), question)
     text = "\n".join(render_agreed([*question.examples, *picked]))
     return ReviewAnswer(choice="edit", files={EXAMPLES_FILE: text})
+
+
+async def _correct_result(question: Review, read: Callable[[], Awaitable[str | None]]) -> ReviewAnswer | None:
+    """Return the answer to "no": the results with one of them corrected, or `None` to ask the question again."""
+    from suture.api import ReviewAnswer
+    from suture.loop.review.examples import EXAMPLES_FILE, render_agreed, render_typed_example
+
+    agreed = {_remove_spaces(one.call): one for one in question.examples if len(one.answers) == 1}
+    if not agreed:
+        return ReviewAnswer(choice="reject")  # the versions differ in every result, so none stays
+    print_note(CORRECTION_HELP.format(call=next(iter(agreed.values())).call))
+    print_prompt("Which result is wrong? ")
+    typed = (await read() or "").strip()
+    if "==" not in typed:
+        answer = _parse_answer(typed, question) if typed else None
+        return answer if answer is not None and answer.choice != "approve" else None
+    call = typed.removeprefix("assert ").partition("==")[0].strip()
+    if agreed.pop(_remove_spaces(call), None) is None:
+        print_note(f"{call} is not one of the calls above; e adds calls.")
+        return None
+    text = "\n".join([*render_agreed(agreed.values()), render_typed_example(typed)])
+    return _accept_answer(ReviewAnswer(choice="edit", files={EXAMPLES_FILE: text}), question)
+
+
+def _remove_spaces(call: str) -> str:
+    return "".join(call.split())
 
 
 def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:
@@ -317,6 +352,9 @@ def edit_text(text: str, path: str) -> str | None:
     The editor derives the language from the name of the file at `path`.
     """
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
+    print_note(
+        f"Opening the editor {editor!r}. Save and close the file to continue; unsaved, nothing changes."
+    )
     with temporary_folder("suture-edit-") as folder:
         file = folder / PurePosixPath(path).name
         file.write_text(text, "utf-8", "surrogateescape")
