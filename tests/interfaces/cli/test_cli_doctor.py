@@ -71,12 +71,18 @@ def test_no_remedy_of_doctor_names_doctor() -> None:
 
 @pytest.mark.parametrize(
     ("command", "activity"),
-    [("doctor", "examining"), ("self-check", "examining"), ("apply", "applying"), ("undo", "reverting")],
+    [
+        ("doctor", "examining"),
+        ("self-check", "examining"),
+        ("apply --set no.such=1", "applying"),
+        ("undo --set no.such=1", "reverting"),
+        ("judge --set no.such=1", "reading the change"),
+    ],
 )
 def test_a_slow_command_says_at_once_what_it_does(
     command: str, activity: str, environ: dict[str, str], tmp_path: Path
 ) -> None:
-    terminal = Terminal([command], environ, tmp_path)
+    terminal = Terminal(command.split(), environ, tmp_path)  # settings are read only afterwards
     terminal.wait_for(activity)
     terminal.end()
 

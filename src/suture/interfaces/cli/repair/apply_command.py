@@ -66,17 +66,20 @@ def apply(
     """
     require_at_most_one({"--commit": commit, "--branch": branch, "--patch": patch})
     require_at_most_one({"--rival": rival, "--into": into})
-    loaded = load_command_settings(Path(), assignments, read_only=rival is None)
-    settings = loaded.settings
-    require_run(run, settings)
     if rival is not None:
+        loaded = load_command_settings(Path(), assignments)
+        require_run(run, loaded.settings)
         from suture.api.delivery.rivals import apply_rival
         from suture.interfaces.cli.run_execution import run_and_report
 
-        start = partial(apply_rival, run, rival, commit=commit, branch=branch, patch=patch, settings=settings)
+        start = partial(
+            apply_rival, run, rival, commit=commit, branch=branch, patch=patch, settings=loaded.settings
+        )
         run_and_report(start, loaded, kind="heal", output=OutputOptions(), announces=False)
         return
     with show_activity("applying the change"):
+        settings = load_command_settings(Path(), assignments, read_only=True).settings
+        require_run(run, settings)
         from suture.api import apply as apply_run
         from suture.api import run_sync
         from suture.interfaces.narrative.certificate_rendering import delivery_lines
@@ -106,9 +109,9 @@ def undo(
     Files are restored byte for byte, a commit is reverted by another commit, and a branch is deleted. Nothing
     is changed if you have edited the same files since.
     """
-    settings = load_command_settings(Path(), assignments, read_only=True).settings
-    require_run(run, settings)
     with show_activity("reverting the change"):
+        settings = load_command_settings(Path(), assignments, read_only=True).settings
+        require_run(run, settings)
         from suture.api import undo as undo_run
 
         reverted = vars(undo_run(run, settings=settings))

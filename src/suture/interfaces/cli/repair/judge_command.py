@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,13 +148,6 @@ def judge(
     verdict becomes an output of the step. The exit code is 0 for an accepted change, 1 for a rejected one, and 6
     if the two states cannot be compared.
     """
-    from suture.api import run_sync
-    from suture.api.judging import JudgeOptions
-    from suture.api.judging import judge as judge_project
-    from suture.core.records.finding_text import render_reasons
-    from suture.interfaces.ci.judgement_reports import render_markdown
-    from suture.interfaces.narrative.judgement_text import judgement_as_json, render_judgement
-
     require_at_most_one({"--base": base is not None, "--patch": patch is not None, "--staged": staged})
     require_at_most_one({"--json": as_json, "--markdown": markdown, "--explain": explain, "--hook": hook})
     require_at_most_one({"--quick": quick, "--attest": reports.attest is not None})
@@ -173,36 +166,44 @@ def judge(
     if call is not None and call.folder is not None and path == ".":
         path = str(call.folder)
     reports.refuse_links(Path(path))
-    settings = load_command_settings(
-        Path(path),
-        assignments,
-        judge__accept_tests=accept_tests or None,
-        sandbox__python=str(python) if python else None,
-    ).settings
-    since = find_session_start(call, Path(path), settings.paths.home) if call is not None else ""
-    if call is not None and call.event == START_EVENT:
-        print_json({})
-        return
-    options = JudgeOptions(
-        base=base,
-        since=since,
-        patch=_read_patch(patch),
-        staged=staged,
-        test=test,
-        protect=protect or (),
-        settings=settings,
-        on_step=None if hook else print_step,
-        certificate=reports.certificate,
-        quick=quick,
-        refuses_unmerged=not watch,  # a change may follow
-    )
-    if watch:
+    with nullcontext() if hook or watch else live_steps() as show_step:
+        # These imports take seconds on a busy machine, so the activity is shown before them.
+        from suture.api import run_sync
+        from suture.api.judging import JudgeOptions
+        from suture.api.judging import judge as judge_project
+        from suture.core.records.finding_text import render_reasons
+        from suture.interfaces.ci.judgement_reports import render_markdown
+        from suture.interfaces.narrative.judgement_text import judgement_as_json, render_judgement
+
+        settings = load_command_settings(
+            Path(path),
+            assignments,
+            judge__accept_tests=accept_tests or None,
+            sandbox__python=str(python) if python else None,
+        ).settings
+        since = find_session_start(call, Path(path), settings.paths.home) if call is not None else ""
+        if call is not None and call.event == START_EVENT:
+            print_json({})
+            return
+        options = JudgeOptions(
+            base=base,
+            since=since,
+            patch=_read_patch(patch),
+            staged=staged,
+            test=test,
+            protect=protect or (),
+            settings=settings,
+            on_step=print_step if watch else show_step,
+            certificate=reports.certificate,
+            quick=quick,
+            refuses_unmerged=not watch,  # a change may follow
+        )
+        judgement = None if watch else run_sync(judge_project(path, options))
+    if judgement is None:
         with require_extra("watch"):
             import suture.interfaces.watch.project_watch  # noqa: F401  # fails before anything is started
         run_sync(watch_judgements(Path(path), options, explain=explain))
         return
-    with nullcontext() if hook else live_steps() as show_step:
-        judgement = run_sync(judge_project(path, replace(options, on_step=show_step)))
     reports.write(judgement, settings, Path(path))
     if reports.certificate is not None:
         print_note(f"Certificate: {reports.certificate}. Replay it: suture verify {reports.certificate}")
@@ -255,9 +256,9 @@ def print_step(step: JudgeStep) -> None:
 @contextmanager
 def live_steps() -> Iterator[Callable[[JudgeStep], None]]:
     """Yield a function that shows a step; on a terminal in a line that moves and is erased in the end."""
-    from suture.interfaces.narrative.judgement_text import STEP_TEXTS
-
     with show_activity("reading the change") as show:
+        from suture.interfaces.narrative.judgement_text import STEP_TEXTS  # slow to import
+
         yield lambda step: show(STEP_TEXTS[step])
 
 
