@@ -85,8 +85,8 @@ class ScriptedModel:
             entry = self._replies[-1]
         else:
             raise ScriptExhausted(
-                f"{self.name!r} was asked {position + 1} times but its script holds {len(self._replies)} "
-                "replies",
+                f"{self.name!r} was asked for reply {position + 1}, but the length of its script is "
+                f"{len(self._replies)}",
                 remedy="add replies to the script, or `repeat: true` to its last one",
             )
         if isinstance(entry, Exception):

@@ -64,6 +64,20 @@ def test_the_view_shows_phase_scores_spend_and_lessons() -> None:
     assert "lesson: an empty list is a case too" in text
 
 
+@pytest.mark.parametrize(("model", "are_shown"), [("none", False), ("scripted:a.json", True)])
+def test_the_limits_of_a_model_are_shown_once_the_run_uses_one(model: str, *, are_shown: bool) -> None:
+    view = make_view(())
+    assert " attempts" not in "\n".join(draw(view, 100))
+    start = {"kind": "heal", "model": model}
+    view.update(Event(seq=0, time_s=1_000.0, kind="run.started", data=start))
+    assert ("0 of 12 attempts" in "\n".join(draw(view, 100))) is are_shown
+
+
+def test_a_search_is_not_announced_as_a_question_to_the_model() -> None:
+    decided = ("moves.decided", {"round": 0, "moves": [{"kind": "mutate"}]})
+    assert make_view((EVENTS[0], decided)).status_text().startswith("searching for a repair without a model")
+
+
 def test_a_change_of_the_clock_of_the_machine_does_not_count_as_spent_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

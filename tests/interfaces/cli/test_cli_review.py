@@ -159,7 +159,7 @@ def test_enter_rejects_the_proposal(terminal: Callable[..., Terminal], script: S
     screen = terminal("run", TASK, "--model", script(REPEATED_CORRECT_REPLY), "--autonomy", "review_all")
     screen.wait_for("[y/N]")
     screen.type("\n")
-    screen.wait_for("your answer: reject")
+    screen.wait_for("your answer: no")
     screen.type("\x03")
     assert screen.end() == 130, screen.screen
 

@@ -17,7 +17,7 @@ from suture.interfaces.narrative.plain_text import (
     render_command,
 )
 from suture.interfaces.narrative.search_text import render_search_finished
-from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_STAGE_TEXTS
+from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_CHOICE_TEXTS, REVIEW_STAGE_TEXTS
 
 NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""
@@ -270,7 +270,7 @@ def _render_review_event(payload: Payload) -> str | None:
         case kinds.ReviewAsked(stage=stage):
             return f"waits for your answer before {REVIEW_STAGE_TEXTS[stage]}"
         case kinds.ReviewAnswered(choice=choice, hint=hint):
-            return f"your answer: {choice}{f': {hint}' if hint else ''}"
+            return f"your answer: {REVIEW_CHOICE_TEXTS[choice]}{f': {hint}' if hint else ''}"
         case kinds.UserAnswered(call=call, answers=answers, choice="neither"):
             return f"your answer: neither {' nor '.join(answers)} is right for {call}"
         case kinds.UserAnswered(call=call, answers=answers, choice=choice):

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the help page imports this module, and the event types are dozens
-    from suture.core.ledger.kinds import ReviewStage
+    from suture.core.ledger.kinds import ReviewChoice, ReviewStage
     from suture.core.records import (
         CapabilityCode,
         CapabilityUse,
@@ -68,6 +68,14 @@ REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {
     "examples": "using results of the code as checks",
 }
 """What a run asks a person about at each stage, as in "waits for your answer before ..."."""
+REVIEW_CHOICE_TEXTS: dict[ReviewChoice, str] = {
+    "approve": "yes",
+    "edit": "your own version",
+    "redirect": "no, a hint",
+    "reject": "no",
+    "abort": "stop the run",
+}
+"""What a person answered, as in "your answer: yes"."""
 REVIEW_QUESTION_TEXTS: dict[ReviewStage, str] = {
     "search": "Your tests fail. Search for a small edit that fixes them? No model, no cost.",
     "samples": "Allow Suture to ask the model for {candidates}?",
@@ -138,8 +146,8 @@ def describe_evidence(evidence: Evidence, *, has_diff: bool) -> str:
 
 
 def render_judge(evidence: Evidence, *, has_diff: bool) -> str:
-    """Return what decided, and where more about it can be read, for the terminal."""
-    return f"judged by {describe_evidence(evidence, has_diff=has_diff)} (docs/verdicts.md)"
+    """Return what decided, for the terminal."""
+    return f"judged by {describe_evidence(evidence, has_diff=has_diff)}"
 
 
 def render_verdict_notes(notes: Iterable[VerdictNote]) -> list[str]:

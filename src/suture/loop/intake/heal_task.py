@@ -276,7 +276,7 @@ def _suggest_tests(path: Path) -> str:
             return f"its project is {str(folder)!r}: {command}"
         if (folder / ".git").exists():
             break
-    return 'say how to test it: --test "COMMAND"'
+    return 'say how to test it: --test "COMMAND"; to write new code: suture run "TASK"'
 
 
 def _choose_guard(

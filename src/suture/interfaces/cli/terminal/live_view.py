@@ -59,7 +59,9 @@ class LiveView:
     """
 
     def __init__(self, limits: Mapping[str, float | None]) -> None:
-        self._limits = limits
+        self._model_limits = limits
+        self._limits: Mapping[str, float | None] = limits_without_model(limits)
+        """The limits to show. Whether the run uses a model is known when it has started."""
         self._spend = SpendTracker()
         self._clock = SystemClock()
         """Runs like the clock of the ledger, so that both agree when the machine's clock is changed."""
@@ -86,8 +88,8 @@ class LiveView:
         self._running = not isinstance(event.payload, kinds.ReviewAsked)
         self._start_phase(PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase))
         match event.payload:
-            case kinds.RunStarted(model="none"):
-                self._limits = limits_without_model(self._limits)
+            case kinds.RunStarted(model=model) if model != "none":
+                self._limits = self._model_limits
             case kinds.SearchStarted(candidates=candidates):
                 self._max_changes, self._search_text = candidates, ""
             case kinds.SearchFinished():
@@ -99,6 +101,8 @@ class LiveView:
                     self._start_phase("certifying the result" if move.outcome == "healed" else "ending")
                 elif move.kind == "ask":
                     self._start_phase("calling the code")
+                elif move.kind == "mutate":
+                    self._start_phase("searching for a repair without a model")
             case kinds.CandidateChecked() as checked:
                 self._candidates.pop(checked.candidate, None)
                 total = checked.passed + checked.failed
