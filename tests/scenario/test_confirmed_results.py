@@ -12,7 +12,7 @@ from suture.core.ledger import find_run
 from suture.core.settings import Settings
 from suture.errors import UsageError
 from suture.interfaces.narrative.result_text import next_step_lines
-from suture.interfaces.narrative.review_text import render_review_question
+from suture.interfaces.narrative.review_text import example_lines, render_review_question
 from suture.testing import ScriptedModel
 
 TASK = "A function that returns the sum of all even numbers in the list"
@@ -130,6 +130,18 @@ async def test_a_person_writes_an_example_where_no_guessed_call_returns_a_value(
     assert "initials(person) == ..." in render_review_question(question)
     assert result.outcome == "healed"
     assert (await replay(result.run_id, settings=settings)).same
+
+
+async def test_a_function_of_another_name_than_the_task_asks_for_is_named(settings: Settings) -> None:
+    model = ScriptedModel([INITIALS], repeat_last=True)
+    waiting = await solve(
+        "half(n) halves a number. half(4) is two.", WriteOptions(settings=settings, model=model, ask=True)
+    )
+    question = pending_review(waiting.run_id, settings=settings)
+    assert question is not None
+    assert "The code defines initials; the task asks for half." in list(example_lines(question))
+    (prepared,) = read_event_data(settings.paths.home, "task.prepared", waiting.run_id)
+    assert prepared["unused_examples"] == ["half(4) is two"]
 
 
 async def test_a_person_who_knows_no_example_learns_which_one_to_add(settings: Settings) -> None:

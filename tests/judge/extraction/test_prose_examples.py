@@ -66,6 +66,8 @@ def test_the_dot_of_a_sentence_does_not_belong_to_a_number() -> None:
 @pytest.mark.parametrize(
     ("text", "unread"),
     [
+        ("f(4) is two. f(9) must be three", ("f(4) is two", "f(9) must be three")),
+        ("f(4) is a number", ()),
         ("f(4) == range(3)\nf(1) == 2", ("f(4) == range(3)",)),
         ("f(1) returns 3 or 4", ("f(1) returns 3 or 4",)),
         ("f(1) -> " + "x" * 99, (f"f(1) -> {'x' * 52}...",)),

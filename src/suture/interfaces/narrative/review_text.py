@@ -59,7 +59,9 @@ def render_stage_question(stage: ReviewStage, count: int) -> str:
 
 
 def example_lines(review: Review) -> Iterator[str]:
-    """Yield calls of new code with their results, and calls that raise an exception."""
+    """Yield calls of new code with their results, and calls that raise an exception, or that it has another name."""
+    if review.misnamed_function:
+        yield f"The code defines {review.misnamed_function}; the task asks for {review.task.entry_point}."
     for example in review.examples:
         if len(example.answers) == 1:
             yield f"  {example.call} == {example.answers[0]}"

@@ -41,6 +41,8 @@ RAISES_RE = re.compile(
 """Matches what follows a call that must fail; the group is the exception."""
 WEAK_SIGNS = ("=", ":", "is", "be")
 """Signs that are often in a statement that is not an example, such as `f(2) = 1 for all x`."""
+LONE_WORD_RE = re.compile(r"[A-Za-z]+[ \t]*(?:[.,;]|$)", re.MULTILINE)
+"""A result in words, as in `half(4) is two.`: it looks like an example, and cannot be read as one."""
 INPUT_RE = re.compile(r"\bInputs?\s*:\s*(?P<input>.*?)\s*\bOutputs?\s*:[ \t]*", re.DOTALL)
 """Named inputs up to their result, as in `Input: x = 1 Output: 3`."""
 FOR_SENTENCE_RE = re.compile(r"\bFor\s+(?P<input>\w+\s*=[^\n]*?),?\s+the\s+(?:[^\n]*?\s)?should\s+be\s+")
@@ -184,6 +186,8 @@ def _find_calls(text: str, functions: frozenset[str] | None) -> Iterator[Example
                 weak=is_weak,
                 raises=bool(shown_call.exception),
             )
+        elif is_weak and is_requested and (lone_word := LONE_WORD_RE.match(text, shown_call.result_start)):
+            yield Unread(start=match.start(), text=text[match.start() : lone_word.end()].rstrip(" .,;"))
         elif not is_weak and shown_call.sign != "|" and (literal or is_requested):
             yield Unread(start=match.start(), text=text[match.start() :].partition("\n")[0])
 

@@ -127,6 +127,13 @@ class Review:
         return render_main_call([text], self.task.entry_point)
 
     @property
+    def misnamed_function(self) -> str:
+        """Return the function that the candidate defines instead of the one that the task names, if so; else empty."""
+        text = self.candidate.files.get(self.task.module, "") if self.candidate else ""
+        wanted = self.task.entry_point
+        return render_main_call([text]).partition("(")[0] if wanted and wanted not in text else ""
+
+    @property
     def editable(self) -> Mapping[str, str]:
         """Return the files that a person may edit, path -> text.
 
