@@ -20,6 +20,9 @@ CHARS_PER_TOKEN = 4
 REFUSAL = (401, b'{"error": {"message": "the tokens of this task are spent", "code": "token_limit"}}')
 """The answer to a call beyond the limit. Clients retry a 429, and some a 400 or 403, but no 401."""
 
+REJECTIONS = (400, 413, 422)
+"""Statuses by which a server says that it does not accept a request. Others are a fault of the server or its set-up."""
+
 __all__ = ["Counts", "counting_proxy"]
 
 
@@ -35,7 +38,8 @@ class Counts:
         max_tokens: Tokens of prompts and replies after which calls are refused; `None` is no limit.
         max_reply_tokens: Longest reply of a call; `None` is no limit but `max_tokens`.
         refused: How many calls were refused.
-        failed: How many calls the server did not answer, or answered with an error.
+        rejected: How many calls the server did not accept, such as a prompt longer than its context.
+        failed: How many calls had no answer, or an error that says nothing about the request.
     """
 
     calls: int = 0
@@ -46,6 +50,7 @@ class Counts:
     max_tokens: int | None = None
     max_reply_tokens: int | None = None
     refused: int = 0
+    rejected: int = 0
     failed: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
@@ -114,14 +119,16 @@ def counting_proxy(
             if limited is None:
                 self._send(*REFUSAL)
                 return
-            response = self._pass_on(limited)
-            if response is None:
-                counts.failed += 1
-            else:
+            status, response = self._pass_on(limited)
+            if status == 200:
                 counts.add(request, response)
+            elif status in REJECTIONS:
+                counts.rejected += 1
+            else:
+                counts.failed += 1
 
-        def _pass_on(self, request: bytes) -> bytes | None:
-            """Pass a request on; return the body of a successful response."""
+        def _pass_on(self, request: bytes) -> tuple[int, bytes]:
+            """Pass a request on; return the status and the body of the response, which is 502 if there is none."""
             connect = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection
             connection = connect(target.hostname or "", target.port, timeout=SERVER_TIMEOUT_S)
             headers = {name: self.headers[name] for name in PASSED_HEADERS if name in self.headers}
@@ -130,14 +137,13 @@ def counting_proxy(
                 response = connection.getresponse()
                 body = response.read()
             except (OSError, http.client.HTTPException) as fault:
-                self._send(
-                    502, json.dumps({"error": {"message": f"the server does not answer: {fault}"}}).encode()
-                )
-                return None
+                message = f"the server does not answer: {fault}"
+                self._send(502, json.dumps({"error": {"message": message}}).encode())
+                return 502, b""
             finally:
                 connection.close()
             self._send(response.status, body, response.getheader("Content-Type") or "application/json")
-            return body if response.status == 200 else None
+            return response.status, body
 
         def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
             self.send_response(status)

@@ -127,13 +127,15 @@ class LimitedTask:
         if self.wanted.arm != "suture":
             outcome = self._run_other_agent(folder, verdict)
             return self._read_code(folder), AttemptRow(run="", outcome=outcome, reward=0.0)
-        refused = self.counts.refused
+        before = replace(self.counts)
         try:
             return await self.exercise.attempt(code, verdict, tools)
         except SutureError:
-            if self.counts.refused == refused:
-                raise
-            return {}, AttemptRow(run="", outcome="budget_exhausted", reward=0.0)
+            if self.counts.refused > before.refused:
+                return {}, AttemptRow(run="", outcome="budget_exhausted", reward=0.0)
+            if self.counts.rejected > before.rejected:
+                return {}, AttemptRow(run="", outcome="stuck", reward=0.0)
+            raise
 
     def _run_other_agent(self, folder: Path, verdict: Verdict | None) -> Outcome:
         """Start the agent in the exercise's folder, which has the tests only after the first attempt."""
@@ -164,7 +166,7 @@ class LimitedTask:
         )
         if exit_code is None or self.counts.refused > before.refused:
             return "budget_exhausted"
-        if self.counts.calls == before.calls:
+        if (self.counts.calls, self.counts.rejected) == (before.calls, before.rejected):
             raise UnusableTask(f"{self.wanted.arm} called no model; its exit code is {exit_code}")
         return "healed" if exit_code == 0 else "stuck"
 

@@ -74,6 +74,18 @@ def test_the_proxy_shortens_replies_and_refuses_calls_when_the_tokens_are_spent(
     assert (counts.calls, counts.refused) == (3, 1)
 
 
+def test_the_proxy_counts_rejected_requests_and_calls_without_an_answer_separately(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    proxy, agents = load("model_proxy", monkeypatch), load("gated_agents", monkeypatch)
+    with agents.serve([]) as server, proxy.counting_proxy(server.base_url) as (url, counts):
+        assert send(url) == 400
+    with proxy.counting_proxy(server.base_url) as (url, unanswered):
+        assert send(url) == 502
+    assert (counts.rejected, counts.failed) == (1, 0)
+    assert (unanswered.rejected, unanswered.failed) == (0, 1)
+
+
 async def attempt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tokens: int) -> FolderRow:
     """Let an agent attempt an exercise that it solves once it sees the tests."""
     polyglot, agents = load("polyglot_agents", monkeypatch), load("gated_agents", monkeypatch)

@@ -79,7 +79,7 @@ def test_a_rust_project_is_healed_test_by_test(
     show = suture("show", "last", env=rust_environ)
     assert "tests/order.rs::descending" in show.stdout
     assert "raised: assertion `left == right` failed left: 1 right: 2 (tests/order.rs line 3)" in show.stdout
-    assert "which code that prints such a report can fake" in show.stdout
+    assert "Code that prints such a report could fake it" in show.stdout
 
 
 @pytest.mark.usefixtures("sandbox")
