@@ -75,7 +75,7 @@ SUCCESSES: Mapping[CommandName, frozenset[ReplyCode]] = {
     "apply": frozenset(("ready", "applied", "already_applied", "applied_earlier")),
     "reject": frozenset(("rejected", "already_rejected")),
 }
-"""The replies that say that what the person wanted is so."""
+"""The replies that say that the change is now applied, or rejected, as requested."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class CommentCommand:
     author: str
 
     def is_fulfilled_by(self, reply: CommandReply) -> bool:
-        """Return whether what the person wanted is so."""
+        """Return whether the change is now applied, or rejected, as requested."""
         return reply.code in SUCCESSES[self.name]
 
 
