@@ -25,6 +25,7 @@ import threading
 import time
 
 START = [0]
+SEEN = []
 
 
 def total(*prices):
@@ -39,8 +40,17 @@ import threading
 from shop import total
 
 
+def has_child():
+    try:
+        return os.waitpid(-1, os.WNOHANG) is not None
+    except ChildProcessError:
+        return False
+
+
 def test_total():
     assert threading.active_count() == 1
+    assert os.getcwd() == os.path.dirname(__file__)
+    assert not has_child()
     assert not os.path.exists("left.txt")
     assert total(1, 2, 3) == 6
 """
@@ -124,6 +134,22 @@ async def test_a_candidate_that_changes_the_process_does_not_hide_a_repair(
     trial = trials[harmful]
     assert trial is not None
     assert trial.timed_out == (harmful == "while True: pass")
+
+
+async def test_an_entry_that_a_candidate_leaves_does_not_hide_a_repair(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    """The unchanged code does not reach the list in which the candidates leave an entry."""
+    code = CODE.replace("START[0]", "0").replace(
+        "    return result", "    SEEN.append(result)\n    return SEEN[0] if result > 0 else result"
+    )
+    async with open_runner(tmp_path, sandbox, code) as (runner, _):
+        trials = await try_all(
+            runner, propose("result += 2 * price", RIGHT, "result += 3 * price", code=code)
+        )
+
+    plausible = [label for label, trial in trials.items() if trial is not None and trial.is_plausible]
+    assert plausible == [RIGHT]
 
 
 async def test_a_result_in_a_cache_does_not_hide_a_repair(tmp_path: Path, sandbox: BubblewrapSandbox) -> None:

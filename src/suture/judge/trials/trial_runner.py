@@ -16,7 +16,7 @@ from suture.judge.trials.tuning import (
     CLOCK_MARGIN_S,
     MAX_COVERING_TESTS,
     MAX_RESTARTS,
-    MAX_SCREENED_CPU_S,
+    MAX_SCREENED_S,
     MAX_TARGET_TESTS,
     MAX_WHOLE_SUITE_S,
     MAX_WHOLE_SUITE_TESTS,
@@ -58,6 +58,7 @@ class TrialRunner:
         self._restarts = 0
         self._fails_when_reimported: bool | None = None
         self._turn = asyncio.Lock()
+        self._can_screen = True
         self.notes: list[str] = []
         self._use_spectrum(spectrum)
 
@@ -93,8 +94,9 @@ class TrialRunner:
     @property
     def batch_size(self) -> int:
         """Candidates that the next batch should have: several if their tests are quick, because they share a fork."""
-        seconds = [self._runs[test].seconds for test in self._target_tests if test in self._runs]
-        return SCREENED_CANDIDATES if sum(seconds[: self._max_failures[0]]) <= MAX_SCREENED_CPU_S else 1
+        runs = [self._runs[test] for test in self._target_tests if test in self._runs]
+        seconds = [max(run.seconds, run.wall_s) for run in runs[: self._max_failures[0]]]
+        return SCREENED_CANDIDATES if self._can_screen and sum(seconds) <= MAX_SCREENED_S else 1
 
     def ends_batch(self, proposal: Proposal) -> bool:
         """Return whether a batch ends with a candidate: a reimport takes as long as dozens of quick trials."""
@@ -123,6 +125,8 @@ class TrialRunner:
                     timeout_s=max(MIN_TRIAL_S, timeout_s),
                 )
                 self._number += len(swappable)
+            # Where the failure of the unchanged code is not repeated, no candidate is ever dropped.
+            self._can_screen = not reports or any(not report.unsupported for report in reports)
             for proposal, report in zip(swappable, reports, strict=False):  # no report if the process died
                 if not report.unsupported and "P" not in report.outcomes:
                     settled[id(proposal)] = self._make_failing_trial(report)

@@ -69,8 +69,9 @@ SILENCE_S = 4.0
 """Seconds without a message, in addition to the running test's limit, after which a trial is killed."""
 SCREENED_CANDIDATES = 16
 """Candidates that share one fork if their target tests are quick."""
-MAX_SCREENED_CPU_S = 0.03
-"""Duration of the first target tests above which each candidate gets its own fork: a fork costs 12 to 18 ms."""
+MAX_SCREENED_S = 0.01
+"""Duration of the first target tests above which each candidate gets its own fork, which costs 12 to 18 ms. In a shared
+one the tests run twice."""
 MAX_COVERING_TESTS = 300
 """Tests that cover a changed line and are run. Of more, an evenly spaced sample is; the verdict runs all."""
 MAX_WHOLE_SUITE_S = 12.0

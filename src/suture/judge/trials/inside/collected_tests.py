@@ -275,11 +275,33 @@ class CollectedTests:
         ]
         results = [UNSUPPORTED if isinstance(plan, CodeChange) else plan for plan in planned]
         changes = {number: plan for number, plan in enumerate(planned) if isinstance(plan, CodeChange)}
-        waiting = list(changes) if len(changes) > 1 and self._find_repeated_failure(command) else []
+        if len(changes) < 2:
+            return results
         end_s = monotonic_s() + command["timeout_s"]
-        before = self._leftovers.list_files()
+        if not self._find_repeated_failure(command, end_s):
+            return results
         for change in changes.values():
             self._files.remember_time(change.path)
+        forwards = self._run_in_turn(changes, command, end_s)
+        ended = {number: result for number, result in forwards.items() if not result["outcomes"]}
+        again = {number: changes[number] for number in reversed(forwards) if number not in ended}
+        backwards = self._run_in_turn(again, command, end_s)
+        for number, result in {**backwards, **ended}.items():
+            # Only a trial in a fork of its own shows that a test passes.
+            is_settled = get_failure_key(result) == get_failure_key(forwards[number])
+            if is_settled and "P" not in result["outcomes"]:
+                results[number] = self._known_results[changes[number].key] = result
+        return results
+
+    def _run_in_turn(
+        self, changes: dict[int, CodeChange], command: dict[str, Any], end_s: float
+    ) -> dict[int, dict[str, Any]]:
+        """Return the results of candidates that share forks; without those that may have met what another one left.
+
+        The outcomes of a candidate that ends the process are empty if no test failed before.
+        """
+        results: dict[int, dict[str, Any]] = {}
+        waiting, before = list(changes), self._leftovers.list_files()
         while waiting and monotonic_s() < end_s:
             act = partial(self._run_changes, [changes[number] for number in waiting], command)
             output, finished = self._forks.run(act, command["silence_s"], end_s=end_s)
@@ -293,14 +315,10 @@ class CollectedTests:
             if screened.ended_in_check or ended == len(waiting):
                 waiting = waiting[ended:]  # a candidate that is not confirmed has changed the process
                 continue
-            outcomes = parse_outcomes(screened.parts[ended])  # this candidate has ended the process
-            results[waiting[ended]] = {**outcomes, "finished": finished, "unsupported": False}
-            waiting = waiting[screened.confirmed_count : ended] + waiting[ended + 1 :]
-        for number, change in changes.items():
-            if "P" in results[number]["outcomes"]:
-                results[number] = UNSUPPORTED  # only a trial in a fork of its own shows that a test passes
-            elif not results[number]["unsupported"]:
-                self._known_results[change.key] = results[number]
+            if ended == 0 and monotonic_s() < end_s:  # nothing but this candidate can have ended the process
+                outcomes = parse_outcomes(screened.parts[ended])
+                results[waiting[ended]] = {**outcomes, "finished": finished, "unsupported": False}
+            waiting = waiting[ended + 1 :]
         return results
 
     def _run_changes(self, changes: list[CodeChange], command: dict[str, Any], write: Write) -> None:
@@ -326,12 +344,13 @@ class CollectedTests:
                     return
                 write(CHECK_PASSED)
 
-    def _find_repeated_failure(self, command: dict[str, Any]) -> str:
+    def _find_repeated_failure(self, command: dict[str, Any], end_s: float | None = None) -> str:
         """Return how the tests fail on the unchanged code; empty if a second run in one process differs."""
         tests = json.dumps([command["tests"], command["max_failures"]])
         if tests not in self._repeated_failures:
             traced, before = {**command, "extra_cpu_s": EXTRA_TRACING_CPU_S}, self._leftovers.list_files()
-            output, finished = self._forks.run(partial(self._run_twice, traced), command["silence_s"])
+            act = partial(self._run_twice, traced)
+            output, finished = self._forks.run(act, command["silence_s"], end_s=end_s)
             remove_paths(self._leftovers.find_new(before))
             runs = [parse_outcomes(part) for part in output.split(END_OF_CANDIDATE)[:-1]]
             is_repeated = finished and len(runs) == 2 and get_failure_key(runs[0]) == get_failure_key(runs[1])

@@ -8,6 +8,9 @@ outcome of the next one, so a screening only drops candidates:
   finds the result of its first run in a cache does not.
 - After every few candidates the unchanged code must fail as before. If it does not, or if something is left in the
   process, the candidates since the last such check are tried in forks of their own.
+- The candidates run a second time in reverse order in other forks, and one that fails differently there is tried in a
+  fork of its own: the unchanged code may fail before it reaches what a candidate left, such as an entry of a registry.
+- A candidate that ends the process counts only as the first one in its fork.
 """
 
 from __future__ import annotations
