@@ -344,3 +344,13 @@ def test_new_code_that_nothing_shows_to_be_right_is_not_called_done(
     assert outcome_sentence(result, [event], heals=False) == sentence
     assert find_doubt([event]) == "unverified"
     assert any("add a run with its result" in line for line in next_step_lines(result, folder))
+
+
+@pytest.mark.parametrize(("confidence", "doubt"), [(0.0, ""), (0.5, "unsure"), (0.9, "")])
+def test_a_healed_run_with_a_low_confidence_is_doubted(tmp_path: Path, confidence: float, doubt: str) -> None:
+    with Ledger(tmp_path / "events.jsonl") as ledger:
+        reason = Reason(code="checks_pass")
+        end = kinds.RunFinished(outcome="healed", reason=reason, confidence=confidence)
+        event = ledger.append(end)
+
+    assert find_doubt([event]) == doubt

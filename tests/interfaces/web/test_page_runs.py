@@ -260,6 +260,7 @@ def test_results_of_new_code_are_chosen_one_by_one(browser_page: BrowserPage, se
     page = browser_page.page
     use = page.get_by_role("button", name="Use the chosen results")
     expect(use).to_be_disabled()
+    expect(page.get_by_role("button", name="Stop the run")).to_be_visible()
     expect(page.get_by_role("textbox", name="Results")).to_be_hidden()
     calls = page.get_by_role("group").filter(has_text="double(")
     calls.first.get_by_role("radio").first.check()

@@ -32,9 +32,14 @@ RunState = Literal["ended", "running", "waiting", "stopped"]
 """A run has ended, is running, is waiting for a person, or was `stopped`: its process died before the end."""
 RunStatus = Outcome | RunState | Literal["error"]
 """The outcome of a finished run, `error` for a run that failed, and the state of any other run."""
-Doubt = Literal["", "undecided", "unverified"]
-"""Why a result that passes all checks may still be wrong: the tests do not decide between several changes or notice few
-mistakes in the change, or nothing in the task shows what new code must do. Empty if there is no such reason."""
+Doubt = Literal["", "undecided", "unverified", "unsure"]
+"""Why a healed result may still be wrong; empty if there is no such reason.
+
+`undecided`: the tests do not decide between several changes, or notice few mistakes in the change. `unverified`:
+nothing in the task shows what new code must do. `unsure`: the confidence is low for another reason.
+"""
+MIN_SURE_CONFIDENCE = 0.7
+"""Below this confidence, a person must check the change (see docs/proof.md)."""
 NOT_COPIED = (
     RunStarted.event_kind,
     RunResumed.event_kind,
@@ -59,12 +64,15 @@ def find_final_event(events: Sequence[Event]) -> Event | None:
 def find_doubt(events: Iterable[Event]) -> Doubt:
     """Return why the healed result of a run may still be wrong; empty if the run has no such result."""
     all_events = tuple(events)
-    end = last_payload(all_events, RunFinished)
-    if end is None or end.outcome != "healed":
+    event = find_final_event(all_events)
+    end = event.payload if event is not None else None
+    if not isinstance(end, RunFinished) or end.outcome != "healed":
         return ""
     if {"project_unshown", "feature_unshown"} & {*end.reason.notes}:
         return "unverified"
-    return "undecided" if last_payload(all_events, RepairUndetermined) is not None else ""
+    if last_payload(all_events, RepairUndetermined) is not None:
+        return "undecided"
+    return "unsure" if 0 < end.confidence < MIN_SURE_CONFIDENCE else ""
 
 
 def drop_superseded_ends(events: Iterable[Event]) -> tuple[Event, ...]:

@@ -152,8 +152,8 @@ class RunDetails(BaseModel):
     evidence: str = Field(default="", description="What the tests say of the result, in one sentence.")
     doubt: Doubt = Field(
         default="",
-        description="Why a result that passes may be wrong: the tests do not decide that it is right (`undecided`), or "
-        "nothing in the task shows what the code must do (`unverified`).",
+        description="Why a healed result may be wrong: the tests do not decide that it is right (`undecided`), nothing "
+        "in the task shows what the code must do (`unverified`), or the confidence is low (`unsure`).",
     )
     remarks: list[str] = Field(default=[], description="What qualifies the result, one line each.")
     confidence: float | None = Field(default=None, description="Confidence in the result, in [0, 1].")

@@ -170,14 +170,15 @@ def _describe_result(folder: RunFolder) -> dict[str, Any]:
         return {}
     events = read_ledger(folder.ledger_path).events
     certificate = last_payload(events, kinds.CertificateWritten)
-    doubt = find_doubt(events)
+    undetermined = last_payload(events, kinds.RepairUndetermined)
     # The page itself shows changes between which no person has chosen.
-    choice = () if doubt == "undecided" else rival_lines(result, folder, suggest_commands=False)
+    is_choice_shown = undetermined is not None and len(undetermined.changes) > 1
+    choice = () if is_choice_shown else rival_lines(result, folder, suggest_commands=False)
     return {
         "headline": next(iter(render_short_result(result, folder, suggest_commands=False))),
         "evidence": evidence_sentence(result, folder),
         "remarks": [*choice, *caution_lines(result, folder, suggest_commands=False)],
-        "doubt": doubt,
+        "doubt": find_doubt(events),
         "confidence": result.confidence,
         "unmeasured": _list_unmeasured(certificate) if certificate is not None else {},
         "has_diff": bool(result.diff),

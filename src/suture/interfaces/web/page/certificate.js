@@ -34,7 +34,7 @@ function certificateView(certificate, state) {
     [`changed lines that the ${checks} run`, "A line that they do not run may do anything.", unmeasured.coverage ? missing("coverage") : `${lines(coverage?.covered)} of ${lines(coverage?.changed)}`],
     [`deliberate mistakes that the ${checks} notice`, "Suture puts mistakes into the changed lines. If everything still passes with one, a real mistake there would go unnoticed too.",
       unmeasured.mutation && !mutants.length ? missing("mutation") : `${mutants.filter((one) => one.killed).length} of ${mutation?.selected ?? mutants.length}`],
-    ["confidence", "How likely all of this makes it that the change is right.", confidence === null ? "" : confidenceText(confidence)],
+    ["confidence", "How likely it is that the change is right, given all of this.", confidence === null ? "" : confidenceText(confidence)],
   ];
   return [
     el("p", { class: "hint" }, "The certificate is a sealed record of what was verified. Anybody who has the project can verify it again, without a model."),

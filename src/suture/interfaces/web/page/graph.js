@@ -23,7 +23,7 @@ export async function graphPanel(body, state) {
   const draw = drawIfChanged((graph) => {
     if (!graph) return nothingYet(body, state, "The run has not started");
     const rows = graph.nodes.map((node) => [nameOf(node.name), PURPOSE[node.name] ?? "", node.visits, node.name === graph.active ? "active" : node.possible ? "" : "not in this recipe"]);
-    return fill(body, el("p", {}, `Every step that the recipe ${projectName(graph.recipe)} can take. The strong arrows are the way of this run, and the numbers say how often it took a step. `, graph.active ? ["It is now at: ", el("strong", {}, nameOf(graph.active)), "."] : null),
+    return fill(body, el("p", {}, `Every step that the recipe ${projectName(graph.recipe)} can take. Bold arrows show the path of this run; the numbers say how often it took a step. `, graph.active ? ["It is now at: ", el("strong", {}, nameOf(graph.active)), "."] : null),
       picture(graph), el("details", {}, el("summary", {}, "The graph as a table"), table("Nodes", ["node", "purpose", "visits", "state"], rows)));
   });
   return async () => draw(hasRun(state) ? await get(`/v1/runs/${state.run}/graph`, state.signal) : null);

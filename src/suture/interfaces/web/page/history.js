@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { age, button, choice, count, dollars, duration, el, fill, note, projectName, reloadable, table } from "./dom.js";
 import { diffView } from "./diff.js";
-import { badge, doubtOf, modelName } from "./panel.js";
+import { badge, modelName } from "./panel.js";
 
 // Runs that are listed at once, the pause in typing after which the list is searched, and how often it is read again while a run is in progress.
 // By judgement, not measured.
@@ -38,7 +38,7 @@ export async function historyPage({ view, signal, query, title }) {
   });
   const beginning = ({ run, state, title, requested_s }) => el("li", {}, el("span", {}), badge(state),
     el("div", {}, el("a", { href: `#/runs/${run}` }, title || run), el("p", { class: "meta" }, el("span", { class: "id" }, run))), age(requested_s));
-  const row = (run, isAmbiguous) => el("li", {}, pick(run), badge(run.outcome, doubtOf(run)),
+  const row = (run, isAmbiguous) => el("li", {}, pick(run), badge(run.outcome, run.doubt),
     el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || run.run), el("p", { class: "meta" }, [isAmbiguous ? run.project : null, ...facts(run)].filter(Boolean).map((one) => el("span", {}, one)))),
     el("span", { class: "end" }, run.outcome === "waiting" ? el("a", { href: `#/runs/${run.run}`, class: "button", "aria-label": `Answer: ${run.title}` }, "Answer") : null, age(run.started_s)));
   const shown = (found) => {
@@ -46,7 +46,7 @@ export async function historyPage({ view, signal, query, title }) {
     const foldersOf = (title) => new Set(found.runs.filter((run) => run.title === title).map((run) => run.project));
     const isFiltered = search.value || outcome.value || kind.value;
     const empty = isFiltered ? note("No run matches.") : el("div", { class: "empty" }, el("p", {}, "No runs yet. A run repairs a project whose tests fail, or writes new code."), el("p", {}, el("a", { href: "#/new", class: "button main" }, "Start the first run")));
-    const more = pages(found.total, found.runs.length);
+    const more = pages(found.total);
     // The list has no line of a run yet that is queued or has just begun.
     const begun = isFiltered || offset ? [] : found.queued.filter(({ run }) => !found.runs.some((one) => one.run === run)).reverse();
     return [
@@ -56,28 +56,26 @@ export async function historyPage({ view, signal, query, title }) {
   };
   const judgements = ({ total, judgements: found }) => [
     found.length ? el("ul", { class: "runs judgements", "aria-label": "Judged changes, newest first" }, found.map((one) => el("li", {}, badge(one.outcome),
-      el("div", {}, el("a", { href: `#/judge/${one.id}` }, `${projectName(one.path)}: ${one.change}`), el("p", { class: "meta" }, [one.headline.includes(": ") ? one.headline.replace(/^.*?: /, "") : null, one.path].filter(Boolean).map((text) => el("span", {}, text)), el("span", { class: "id" }, one.id))), age(one.requested_s))))
+      el("div", {}, el("a", { href: `#/judge/${one.id}` }, [projectName(one.path), one.change].filter(Boolean).join(": ")), el("p", { class: "meta" }, [one.headline.includes(": ") ? one.headline.replace(/^.*?: /, "") : null, one.path].filter(Boolean).map((text) => el("span", {}, text)), el("span", { class: "id" }, one.id))), age(one.requested_s))))
       : el("p", { class: "empty" }, "No change has been judged here yet. ", el("a", { href: "#/judge" }, "Judge one"), "."),
-    pages(total, found.length),
+    pages(total),
     el("p", { class: "hint" }, "These are the changes that were judged on this page, or by a request to this server."),
   ];
-  const pages = (total, length) => (total <= PAGE ? null : el("p", { class: "row" },
+  const pages = (total) => (total <= PAGE ? null : el("p", { class: "row" },
     button("Newer", () => { offset = Math.max(0, offset - PAGE); load(); }, { disabled: offset === 0 }),
     button("Older", () => { offset += PAGE; load(); }, { disabled: offset + PAGE >= total }),
-    el("span", {}, `${offset + 1} to ${offset + length} of ${total}`)));
+    el("span", {}, `${offset + 1} to ${Math.min(offset + PAGE, total)} of ${total}`)));
   // Draws the list again when a run in it begins or ends, and not before, so that keyboard focus is kept.
-  let timer = null;
-  const watch = (path, found) => {
-    clearTimeout(timer);
-    if (!found.queued.length && !found.runs.some(isActive)) return;
-    timer = setTimeout(async () => {
-      if (signal.aborted) return;
-      const now = await get(path, signal).catch(() => null);
-      if (now && statesOf(now) !== statesOf(found)) load();
-      else watch(path, found);
-    }, POLL_MS);
-  };
+  let newest = null; // stands for the newest request: only its list is watched
+  const watch = (request, path, before) => setTimeout(async () => {
+    if (signal.aborted || request !== newest) return;
+    const now = await get(path, signal).catch(() => null);
+    if (request !== newest) return;
+    if (now && statesOf(now) !== before) load();
+    else watch(request, path, before);
+  }, POLL_MS);
   const load = reloadable(list, signal, async () => {
+    const request = newest = {};
     const given = Object.entries({ ...Object.fromEntries(Object.entries(filters).map(([name, control]) => [name, control.value])), offset }).filter(([, value]) => value);
     const address = `#/${given.length ? `?${new URLSearchParams(given)}` : ""}`;
     if (!signal.aborted && (location.hash || "#/") !== address) history.replaceState(null, "", address);
@@ -88,7 +86,7 @@ export async function historyPage({ view, signal, query, title }) {
     if (isJudged) return judgements(await get(`/v1/judgements?${new URLSearchParams({ limit: PAGE, offset })}`, signal));
     const path = `/v1/runs?${new URLSearchParams([["limit", PAGE], ...given])}`;
     const found = await get(path, signal);
-    watch(path, found);
+    if (found.queued.length || found.runs.some(isActive)) watch(request, path, statesOf(found));
     // Runs that wait for an answer come first, also those of later pages.
     const isWaiting = (run) => run.outcome === "waiting";
     if (!offset && !search.value && !outcome.value && !kind.value) {
@@ -116,7 +114,7 @@ export async function comparePage({ view, signal, parts: [one, two], title }) {
   const names = [first, second].map((run) => (differs("title") ? run.title : differs("project") ? run.project : `${run.title} (${new Date(run.started_s * 1000).toLocaleString()})`));
   title(`${names[0]} and ${names[1]}`);
   const rows = [
-    ["outcome", (run) => badge(run.outcome || run.state, doubtOf(run))], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model && modelName(run.model))],
+    ["outcome", (run) => badge(run.outcome || run.state, run.doubt)], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model && modelName(run.model))],
     ["candidates by the model", (run) => count(run.spend.attempts)], ["tokens", (run) => count(run.spend.tokens)], ["money", (run) => dollars(run.spend.money)], ["time", (run) => duration(run.spend.seconds)],
     ["started", (run) => age(run.started_s)], ["run", (run) => el("a", { href: `#/runs/${run.run}` }, run.run)],
   ];

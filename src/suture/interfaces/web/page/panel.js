@@ -11,7 +11,6 @@ export const checksName = ({ kind }) => (kind === "write" ? "checks" : "tests");
 // What a confidence asks of its reader (docs/proof.md): the least value -> a word, and what to do.
 const CONFIDENCES = [[0.9, "high", "a glance at the change is enough"], [0.7, "medium", "read the change before you use it"], [0, "low", "check the change yourself before you use it"]];
 export const confidenceText = (value) => { const [, word, advice] = CONFIDENCES.find(([least]) => value >= least); return `${word} (${value.toFixed(2)} of 1): ${advice}`; };
-const isDoubted = (value) => value > 0 && value < CONFIDENCES[1][0];
 
 // Why a result that passes may be wrong -> the word for its outcome, and the reason.
 export const DOUBTS = {
@@ -19,9 +18,6 @@ export const DOUBTS = {
   unverified: ["unverified", "nothing in the task shows what the code must do"],
   unsure: ["healed, low confidence", "the tests leave open whether the change is right"],
 };
-// The doubt about a healed run, by its key above; empty if there is none.
-export const doubtOf = ({ outcome, doubt, confidence }) => (outcome === "healed" ? doubt || (isDoubted(confidence) ? "unsure" : "") : "");
-
 export const badge = (outcome, doubt = "") => (doubt ? el("span", { class: "badge doubted" }, DOUBTS[doubt][0]) : el("span", { class: `badge ${/^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, (outcome || "unknown").replaceAll("_", " ")));
 
 // When a run was requested, in seconds since the epoch: every clock of it starts there. `undefined` before its first event.

@@ -19,6 +19,9 @@ const EFFECTS = {
 export const STOP = "Stop the run";
 const UNVERIFIED = "End without checking the code";
 const STOPS = "The run ends now and keeps its best candidate.";
+// The answers by which a run ends without results of new code.
+const endings = (press) => [press(UNVERIFIED, () => ({ choice: "reject" })), press(STOP, () => ({ choice: "abort" }), "danger")];
+const ENDINGS = [[UNVERIFIED, "The run ends, and the code stays unverified."], [STOP, STOPS]];
 
 // What each answer of a question does, below its buttons.
 const effects = (...rows) => el("dl", { class: "effects" }, rows.map(([name, text]) => el("div", {}, el("dt", {}, name), el("dd", {}, text))));
@@ -72,7 +75,8 @@ function confirmed(question, press) {
   const asserts = el("textarea", { rows: "10", spellcheck: "false", class: "code", value: text });
   return el("div", {}, el("p", { class: "hint" }, "Choose the right result of each call that you are sure of. The code must give it; calls without a choice decide nothing."),
     rows.map(({ node }) => node), question.raising_calls.map(({ call, exception }) => el("p", {}, el("code", {}, call), ` raises ${exception} (not checked)`)),
-    el("div", { class: "row" }, use, agreed ? press("All of them are right", () => ({ choice: "approve" })) : null, press(UNVERIFIED, () => ({ choice: "reject" }), "danger")),
+    el("div", { class: "row" }, use, agreed ? press("All of them are right", () => ({ choice: "approve" })) : null, endings(press)),
+    effects(...ENDINGS),
     el("details", {}, el("summary", {}, "Edit as text"), field("Results", asserts, "One assert on each line. Those that you keep become checks, which the code must pass."), press("Use this text", () => ({ choice: "edit", files: { [path]: asserts.value } }))));
 }
 
@@ -96,7 +100,8 @@ function completed(question, press) {
   const asserts = el("textarea", { rows: "3", spellcheck: "false", class: "code", placeholder: "assert f(2) == 4" });
   return el("div", {}, el("p", {}, "No test or example says what is right, and no call that Suture guessed returned a value."),
     field("Calls with their results", asserts, "One assert on each line. They decide whether the code is right."),
-    el("div", { class: "row" }, press("Check the code with these", () => ({ choice: "edit", files: { [path]: asserts.value } }), "main"), press(UNVERIFIED, () => ({ choice: "reject" }), "danger")));
+    el("div", { class: "row" }, press("Check the code with these", () => ({ choice: "edit", files: { [path]: asserts.value } }), "main"), endings(press)),
+    effects(...ENDINGS));
 }
 
 function decided(question, press) {

@@ -9,7 +9,7 @@ import { changedLines, diffView, filesOf, isNew, textOf } from "./diff.js";
 import { graphPanel } from "./graph.js";
 import { LEARNED, learningPanel } from "./learning.js";
 import { liveView } from "./live.js";
-import { confidenceText, DOUBTS, doubtOf, drawIfChanged, modelName } from "./panel.js";
+import { confidenceText, DOUBTS, drawIfChanged, modelName } from "./panel.js";
 import { questionView, STOP } from "./review.js";
 import { forkForm, stepsPanel, timelinePanel } from "./timeline.js";
 
@@ -166,7 +166,7 @@ function headOf(state, refresh) {
       el("p", { class: "meta" }, [kind === "heal" ? el("span", {}, project) : null, recipe ? projectName(recipe) : null, model ? modelName(model) : null, age(started), el("span", { class: "id" }, run)]
         .filter(Boolean).map((one) => el("span", {}, one))),
       kind === "write" && task.length > title.length + 1 ? el("details", {}, el("summary", {}, "The whole task"), code(task, "The whole task")) : null]],
-    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, doubtOf(shown)], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
+    [outcome, ({ shown }) => [shown.state, shown.outcome, shown.headline, shown.spend?.seconds, shown.doubt], ([now, ended, headline, used, isOpen]) => (isActive(state.shown) ? null : [
       el("p", { class: "outcome" }, mark(now, isStopped(state.shown) ? "cancelled" : ended, isOpen), el("span", { class: isOpen ? "warn" : null }, isStopped(state.shown) ? stopText(state, used) : NO_RESULT[now] || headline,
         used && now === "ended" && !isStopped(state.shown) ? el("span", { class: "hint" }, ` It took ${duration(used)}.`) : null))])],
     [failed, ({ shown, failed: fallen }) => [shown.error, fallen?.message], ([error]) => [error && !isStopped(state.shown) ? fault(new Problem(200, error)) : null, state.failed ? fault(state.failed) : null]],
@@ -176,13 +176,13 @@ function headOf(state, refresh) {
       state.diff = await text(`/v1/runs/${run}/diff`, signal);
       return [ended === "healed" ? null : el("h2", {}, "Best candidate so far, not accepted"), diffView(state.diff, "before", "after", signal, state.shown.kind === "write" ? state.shown.written : [])];
     }],
-    [rivals, ({ shown, events }) => [events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, shown.can_apply && caller.role === "admin" && !shown.applied.length], ([undetermined, mayApply]) => rivalChanges(undetermined, messages, mayApply ? (number) => (number === 1 ? apply : applyRival(number)) : null)],
+    [rivals, ({ shown, events }) => [events.findLast((event) => event.kind === "repair.undetermined")?.data ?? null, shown.can_apply && caller.role === "admin" && !shown.applied.length, shown.outcome], ([undetermined, mayApply, ended]) => rivalChanges(undetermined, ended, messages, mayApply ? (number) => (number === 1 ? apply : applyRival(number)) : null)],
     [evidence, ({ shown }) => (isActive(shown) ? [] : [shown.evidence, shown.remarks]), ([sentence, remarks]) => [
       sentence ? el("p", { class: "evidence" }, sentence) : null,
       remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
-    [confidence, ({ shown, events }) => (shown.state === "ended" && shown.outcome === "healed" && shown.confidence ? [shown.confidence, doubtOf(shown), confidenceReason(shown, events)] : null), (found) =>
+    [confidence, ({ shown, events }) => (shown.state === "ended" && shown.outcome === "healed" && shown.confidence ? [shown.confidence, shown.doubt, confidenceReason(shown, events)] : null), (found) =>
       (found ? el("p", { class: found[1] ? "warn" : null }, `Confidence: ${found[1] === "unverified" ? "low: check the code yourself before you use it" : confidenceText(found[0])}${found[2] ? `, because ${found[2]}` : ""}.`) : null)],
-    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), doubtOf(shown), shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
+    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), shown.doubt, shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
       el("p", { class: "row acts" },
         canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", apply, { class: isOpen ? null : "main" })) : null,
         mayRun && isOpen === "unverified" ? el("a", { href: `#/new?run=${run}`, class: "button main" }, "Add examples and run again") : null,
@@ -204,7 +204,7 @@ function headOf(state, refresh) {
 // Why the confidence in a result is as it is, in a few words.
 function confidenceReason(shown, events) {
   const checks = shown.kind === "write" ? "the checks" : "your tests";
-  if (doubtOf(shown)) return DOUBTS[doubtOf(shown)][1];
+  if (shown.doubt) return DOUBTS[shown.doubt][1];
   const certificate = events.findLast((event) => event.kind === "certificate.written")?.data;
   if (certificate?.mutants) return `${checks} notice ${certificate.killed} of ${certificate.selected ?? certificate.mutants} deliberate mistakes in it`;
   return shown.unmeasured.mutation ? `it was not measured how well ${checks} guard it` : "";
@@ -250,7 +250,7 @@ async function openFork(state, slot) {
 
 // Changes that pass the same tests, side by side: the tests do not decide which of them is right, so a person answers with a button.
 // `applying` returns what the button of a change does; null if this caller cannot apply any.
-function rivalChanges(undetermined, messages, applying) {
+function rivalChanges(undetermined, outcome, messages, applying) {
   if (!undetermined || undetermined.changes.length < 2) return null;
   const { changes, calls } = undetermined;
   const answer = ({ diff }, number) => (applying ? button("Apply this one", applying(number)) : button("Copy this patch", copy(diff, messages)));
@@ -259,6 +259,6 @@ function rivalChanges(undetermined, messages, applying) {
     el("ol", { class: "rivals", "aria-label": "Changes that pass all tests" }, changes.map((change, number) => el("li", {},
       el("pre", {}, changedLines(change.diff) || change.label),
       el("dl", { class: "results" }, calls.map((call) => el("div", {}, el("dt", {}, el("code", {}, call.call)), el("dd", {}, el("code", {}, call.answers[number]), call.before ? el("small", {}, ` now ${call.before}`) : null)))),
-      el("p", { class: "row" }, answer(change, number + 1), number ? null : el("small", {}, "shown above as the result"))))),
+      el("p", { class: "row" }, answer(change, number + 1), number ? null : el("small", {}, outcome === "healed" ? "shown above as the result" : "shown above"))))),
     applying ? el("p", { class: "hint" }, "Another change than the first one is verified before it is applied.") : null);
 }
