@@ -148,9 +148,11 @@ async def test_a_mode_that_does_not_work_is_an_error_and_not_a_reason_for_contai
 async def test_each_run_records_the_substitution_of_a_shared_sandbox(tmp_path: Path) -> None:
     sandbox = open_automatic(open_unavailable, WorkingSandbox)
     paths = PathSettings(home=tmp_path / "home", cache=tmp_path / "cache")
-    project = write_files(tmp_path / "project", SHOP)
+    # Where no test fails, only the first run of the tests uses the sandbox, before the run's first event.
+    passing = write_files(tmp_path / "passing", {**SHOP, "shop.py": "def double(n):\n    return n * 2\n"})
+    failing = write_files(tmp_path / "failing", SHOP)
     settings = Settings(paths=paths, budget=BudgetSettings(attempts=1, seconds=60))
-    for _ in range(2):
+    for project in (passing, failing):
         options = HealOptions(settings=settings, model="none", sandbox=sandbox, test="python -m pytest -q")
         await heal(project, options)
     await sandbox.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -38,6 +39,8 @@ class RunContext:
         extensions: The extensions of installed packages that the recipe names.
         prefetch: What was started ahead of a search.
         mutation_results: Hash of a candidate -> its complete mutation result.
+        record_substitution: Writes an event if a sandbox other than the preferred one was used before the run's first
+            event.
     """
 
     spec: RunSpec
@@ -52,6 +55,7 @@ class RunContext:
     extensions: RecipeExtensions = field(default_factory=RecipeExtensions)
     prefetch: SearchPrefetch = field(default_factory=SearchPrefetch)
     mutation_results: dict[str, MutationResult] = field(default_factory=dict)
+    record_substitution: Callable[[], None] = lambda: None
 
     @cached_property
     def suites(self) -> SuiteProvider:

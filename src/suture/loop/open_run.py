@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from importlib import import_module
@@ -66,7 +66,7 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
         with (
             share_run(settings, folder) as share,
             Ledger(folder.ledger_path, clock, on_written=share) as ledger,
-            _record_substitution(sandbox, ledger),
+            _record_substitution(sandbox, ledger) as record_substitution,
         ):
             recorded_model = partial(
                 RecordedModel,
@@ -87,8 +87,10 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
                 interpreter=interpreter,
                 prompts=PromptBook(prompts),
                 extensions=extensions,
+                record_substitution=record_substitution,
             )
-            if task.kind == "heal" and spec.folder is None and spec.origin is None:
+            is_new = spec.folder is None and spec.origin is None
+            if task.kind == "heal" and is_new and context.budget.remaining_s() != 0:
                 context.prefetch.first_tests = asyncio.create_task(run_first_tests(context))
             try:
                 # LangGraph takes long to import. In the meantime the sandbox starts, and the first tests run.
@@ -103,19 +105,27 @@ async def open_run(spec: RunSpec) -> AsyncIterator[tuple[RunContext, BaseCheckpo
 
 
 @contextmanager
-def _record_substitution(sandbox: Sandbox, ledger: Ledger) -> Iterator[None]:
-    """Write one event to the ledger when the run first uses a sandbox that replaces the preferred one."""
-    if not isinstance(sandbox, AutomaticSandbox):
-        yield
-        return
+def _record_substitution(sandbox: Sandbox, ledger: Ledger) -> Iterator[Callable[[], None]]:
+    """Write one event to the ledger when the run first uses a sandbox that replaces the preferred one.
+
+    Yields:
+        A function that writes the event if the sandbox was used before the run had written its first event.
+    """
+    waiting: list[SandboxSubstituted] = []
     is_recorded = False
 
-    def record(substitution: SandboxSubstituted) -> None:
+    def record_waiting() -> None:
         nonlocal is_recorded
-        # Another run that shares the sandbox may use it before this run has written its first event.
-        if ledger.events and not is_recorded:
+        if waiting and ledger.events and not is_recorded:
             is_recorded = True
-            ledger.append(substitution)
+            ledger.append(waiting[0])
 
+    def record(substitution: SandboxSubstituted) -> None:
+        waiting.append(substitution)
+        record_waiting()
+
+    if not isinstance(sandbox, AutomaticSandbox):
+        yield record_waiting
+        return
     with sandbox.report_substitution(record):
-        yield
+        yield record_waiting

@@ -28,6 +28,8 @@ def test_requests_are_found_on_lines_and_in_sentences(statement: str) -> None:
         'POST /books {"title": ...} -> 201',
         "GET /books -> 200 [a list]",
         "GET /books gives a list",
+        "GET /books -> 100 results per page",
+        "GET /books => 429 after five calls",
     ],
 )
 def test_what_cannot_be_sent_as_it_stands_is_no_request(statement: str) -> None:

@@ -30,13 +30,17 @@ from suture.judge.runners.signed_lines import verified_events
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.judge.tuning import MAX_SHOWN_RUNS, MAX_STATEMENT_CHARS, STEPS_SHARE
 from suture.project.languages import LANGUAGES, Interpreter, fill_placeholders, resolve_command
+from suture.project.workspace import decode_text
 from suture.sandbox import BOX, RunResult, Sandbox
 
 COMMAND_LINE_RE = re.compile(r"^[ \t]*\$ (\S.*)$")
 COMMAND_IN_SENTENCE_RE = re.compile(r"`\$ ([^`\s][^`]*)`\s*(?:->|=>|→|prints|outputs|shows)\s*`([^`]+)`")
 """Within a sentence, a command counts only with its output: the words around it may say that it fails."""
 REQUEST_RE = re.compile(r"(?<![\w/])(GET|POST|PUT|PATCH|DELETE) (/[^\s`{}<>]*)`?\s*")
-STATUS_RE = re.compile(r"`?\s*(?:->|=>|→)\s*`?(\d{3})\b(?!\s+or\b|/)[`\s]*")
+STATUS_RE = re.compile(
+    r"`?\s*(?:->|=>|→)\s*`?([1-5]\d{2})\b(?=`|\s*[{\[\"]|\s*$|\s*[.,;)]|\s+(?:and|then)\b)[`\s]*"
+)
+"""A status with other words behind it may be a number of something, as in `GET /items -> 100 results`."""
 COMMON_TOOLS = frozenset(
     ("cat", "cd", "cp", "curl", "echo", "export", "git", "ls", "mkdir", "npm", "npx", "pip", "python", "rm")
 )
@@ -46,7 +50,7 @@ STATISTICS = (
     ("median",),
     ("min", "minimum", "lowest", "smallest"),
     ("max", "maximum", "highest", "largest"),
-    ("std", "stdev", "standard deviation"),
+    ("std", "stdev", "standard deviation", "standard_deviation"),
     ("variance", "var"),
 )
 """Names of statistics. Each entry holds the words for the same one."""
@@ -226,7 +230,9 @@ def _plan_pipeline_runs(task: Task, start: list[str]) -> Iterator[Step]:
     assert task.project is not None
     words = [*start, task.project.sample, OUTPUT_FILE]
     yield _make_run_step("it turns the sample data into a file", words, writes=OUTPUT_FILE)
-    if named := find_named_statistics(task.statement):
+    header = decode_text(task.files.get(task.project.sample, b"")).partition("\n")[0].lower()
+    named = find_named_statistics(task.statement)
+    if named and not any(word in re.findall(r"\w+", header) for words in named for word in words):
         step_id = f"its result names the {', '.join(names[0] for names in named)}"
         yield _make_run_step(step_id, words, writes=OUTPUT_FILE, names=named)
     missing = [*start, "no_such_file.csv", OUTPUT_FILE]

@@ -196,7 +196,11 @@ def _check_written_file(path: Path, step: dict[str, Any], call: str) -> dict[str
         actual = f"no file {path.name!r}, or an empty one"
         return {"call": call, "actual": actual, "expected": "a file with content"}
     text = path.read_text(encoding="utf-8", errors="replace")
-    missing = [words[0] for words in step.get("names", ()) if not any(word in text.lower() for word in words)]
+    missing = [
+        words[0]
+        for words in step.get("names", ())
+        if not re.search(rf"(?<![a-z])({'|'.join(words)})(?![a-z])", text.lower())
+    ]
     if missing:
         expected = f"a name for each value, so also for the {', '.join(missing)}"
         return {"call": call, "actual": text[:MAX_MESSAGE_CHARS], "expected": expected}

@@ -91,6 +91,7 @@ async def _load_suite(context: RunContext) -> None:
         async with context.budget.time_limit():
             first_tests, context.prefetch.first_tests = context.prefetch.first_tests, None
             await (first_tests or run_first_tests(context))
+        context.record_substitution()
     except BudgetExceeded as fault:
         if context.task.kind != "heal":
             raise

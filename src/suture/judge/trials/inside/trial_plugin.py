@@ -108,6 +108,10 @@ class TrialServer:
 
     def _start_next(self, command: dict[str, Any]) -> bool:
         """Start the next process; return true in that process, which continues as pytest does."""
+        if self._next is not None:  # the process before ended with the one after it
+            self._forks.connections.remove(self._next)
+            self._next.close()
+            self._next = None
         parent_end, child_end = socket.socketpair()
         if os.fork():
             child_end.close()
@@ -290,7 +294,8 @@ class TrialServer:
 def find_imported_files() -> list[str]:
     """Return the paths of the project's files that this process has imported."""
     root = os.path.realpath(ROOT)
-    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    # A lazy module imports something when an attribute that it lacks is read.
+    files = [getattr(module, "__dict__", {}).get("__file__") for module in list(sys.modules.values())]
     paths = [os.path.realpath(file) for file in files if isinstance(file, str)]
     return [os.path.relpath(path, root) for path in paths if path.startswith(root + os.sep)]
 
