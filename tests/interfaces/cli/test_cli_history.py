@@ -16,6 +16,7 @@ def make_run(title: str, project: str) -> dict[str, Any]:
         "title": title,
         "project": project,
         "outcome": "healed",
+        "doubt": "",
         "delivery": "",
         "spend": {"seconds": 152.0, "tokens": 0, "money": 0.0},
         "started_s": 1.8e9,
@@ -75,6 +76,15 @@ def test_a_wide_terminal_shows_the_folder_and_the_whole_task() -> None:
 def test_a_fork_is_named_before_the_task() -> None:
     fork = {**RUNS[0], "fork_of": "20261128-081944454-123456", "fork_at": 2}
     assert history_rows([fork], 120)[1][2].startswith("fork of 123456 at 2: split_bill")
+
+
+def test_the_outcome_names_the_doubt_about_a_healed_result() -> None:
+    runs = [{**run, "doubt": "undecided", "delivery": "applied"} for run in RUNS]
+
+    lines = fold_table(history_rows(runs, 80), 80)
+
+    assert len(lines) == 1 + len(runs)
+    assert all("healed, undecided, applied" in line for line in lines[1:])
 
 
 def test_the_outcome_says_whether_the_change_is_applied() -> None:

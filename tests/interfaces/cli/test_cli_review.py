@@ -201,7 +201,7 @@ def test_a_no_asks_which_result_is_wrong_and_what_is_right(
     terminal.type("n\n")
     terminal.wait_for("Which result is wrong? ")
     terminal.type("total([5]) == 5\n")
-    terminal.wait_for("total([5]) is not one of the calls above")
+    terminal.wait_for("That is not one of the calls above")
     terminal.wait_for("[y/n/edit] ")
     terminal.type("n\n")
     terminal.wait_for("Which result is wrong? ")

@@ -172,7 +172,7 @@ def test_repairs_that_behave_alike_are_counted_once_beside_all_repairs() -> None
         candidates_tried=60, seconds=1.0, plausible_count=5, repairs=(repair, repair)
     )
     text = render_payload(finished) or ""
-    assert "2 changes make all tests pass; 3 more edits do so, too, but behave like one of these" in text
+    assert "2 changes make all tests pass; 3 more edits also pass; they behave like one of these, or" in text
 
 
 @pytest.mark.parametrize("unmeasured", [None, "no_tests"])

@@ -244,7 +244,10 @@ def _undetermined_lines(
 ) -> Iterator[str]:
     """Yield what to type where the tests do not decide whether a repair is right."""
     if is_delivered:
-        yield "It was delivered although your tests do not decide. To deliver nothing in such a case: --strict"
+        yield (
+            "It was delivered although your tests do not decide whether it is right. "
+            "With --strict, Suture delivers nothing in such a case."
+        )
     elif len(undetermined.changes) > 1:
         yield f"Apply another of them: suture apply {run} --rival 2"
 

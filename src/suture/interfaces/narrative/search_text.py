@@ -61,9 +61,9 @@ def render_search_finished(search: kinds.SearchFinished) -> str:
     found = len(search.repairs)
     text += f": {format_count(found, 'change') if found else 'none'} {'make' if found > 1 else 'makes'} all tests pass"
     if found and (more := search.plausible_count - found) > 0:
-        verbs = ("does", "behaves", "was") if more == 1 else ("do", "behave", "were")
-        text += f"; {format_count(more, 'more edit')} {verbs[0]} so, too, but {verbs[1]} like "
-        text += f"{'it' if found == 1 else 'one of these'} or {verbs[2]} not compared"
+        verbs = ("passes; it behaves", "was") if more == 1 else ("pass; they behave", "were")
+        text += f"; {format_count(more, 'more edit')} also {verbs[0]} like "
+        text += f"{'that change' if found == 1 else 'one of these'}, or {verbs[1]} not compared"
     text += trial_caveats(search.agreement)
     if difference := search.distinguishing_input:
         answers = "; ".join(f"{answer} with {label!r}" for label, answer in difference.answers.items())

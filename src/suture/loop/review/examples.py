@@ -48,6 +48,15 @@ def render_typed_example(typed: str) -> str:
     return f"assert {typed.strip().removeprefix('assert ')}\n"
 
 
+def find_typed_example(typed: str, examples: Iterable[ProposedExample]) -> ProposedExample | None:
+    """Return the proposed example whose call a person typed with a result; the call may contain `==` itself.
+
+    Spaces do not matter.
+    """
+    line = "".join(typed.removeprefix("assert ").split())
+    return next((one for one in examples if line.startswith(f"{''.join(one.call.split())}==")), None)
+
+
 def read_examples(text: str) -> tuple[Check, ...]:
     """Return the checks that a person wrote or confirmed.
 

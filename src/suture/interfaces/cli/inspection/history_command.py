@@ -75,7 +75,8 @@ def history(
 ) -> None:
     """List the runs, newest first, with task, outcome, spend and time; --json has the rest.
 
-    The outcome says whether the change of a run is applied to your project, committed or undone.
+    The outcome says whether a healed result is doubtful (undecided, unverified, unsure), and whether the change
+    is applied to your project, committed or undone.
     """
     since_s = parse_since(since)
     from suture.interfaces.narrative.run_list import list_matching_runs
@@ -167,7 +168,7 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
         spent += f", ${spend['money']:.4f}"
     start = time.strftime("%m-%d %H:%M", time.localtime(started_s)) if started_s is not None else ""
     run_id = run["run"][-SHORT_ID_CHARS:]
-    outcome = ", ".join(filter(None, (run["outcome"], run["delivery"])))
+    outcome = ", ".join(filter(None, (run["outcome"], run["doubt"], run["delivery"])))
     return (run_id, _shorten(folder, MAX_FOLDER_CHARS), " ".join(title.split()), outcome, spent, start)
 
 

@@ -55,8 +55,9 @@ CALL_HELP = (
     "Type a call with its result. Or n or Enter: I know none; e: open an editor; l: later; x: stop the run"
 )
 CORRECTION_HELP = (
-    "Type the call of a wrong result with what is right, such as {call} == ...: the other results then count as right. "
-    "Or e: correct several in an editor; n: end the run with none of them; Enter: back to the question"
+    "Type the call of a wrong result with what is right, such as {call} == ...: the other results on which all "
+    "versions agree then count as right. Or e: correct several in an editor; n: end the run with none of them; "
+    "Enter: back to the question"
 )
 DIFFERENCE_HELP = "n: neither; u: I do not know, go on without an answer; l: later"
 ANSWER_BY_KEY: dict[str, Choice | Literal["unsure"]] = {
@@ -205,27 +206,26 @@ async def _settle_differing_results(
 async def _correct_result(question: Review, read: Callable[[], Awaitable[str | None]]) -> ReviewAnswer | None:
     """Return the answer to "no": the results with one of them corrected, or `None` to ask the question again."""
     from suture.api import ReviewAnswer
-    from suture.loop.review.examples import EXAMPLES_FILE, render_agreed, render_typed_example
+    from suture.loop.review.examples import (
+        EXAMPLES_FILE,
+        find_typed_example,
+        render_agreed,
+        render_typed_example,
+    )
 
-    agreed = {_remove_spaces(one.call): one for one in question.examples if len(one.answers) == 1}
-    if not agreed:
-        return ReviewAnswer(choice="reject")  # the versions differ in every result, so none stays
-    print_note(CORRECTION_HELP.format(call=next(iter(agreed.values())).call))
+    print_note(CORRECTION_HELP.format(call=question.examples[0].call))
     print_prompt("Which result is wrong? ")
     typed = (await read() or "").strip()
     if "==" not in typed:
         answer = _parse_answer(typed, question) if typed else None
         return answer if answer is not None and answer.choice != "approve" else None
-    call = typed.removeprefix("assert ").partition("==")[0].strip()
-    if agreed.pop(_remove_spaces(call), None) is None:
-        print_note(f"{call} is not one of the calls above; e adds calls.")
+    corrected = find_typed_example(typed, question.examples)
+    if corrected is None:
+        print_note("That is not one of the calls above; e adds calls.")
         return None
-    text = "\n".join([*render_agreed(agreed.values()), render_typed_example(typed)])
+    others = [example for example in question.examples if example is not corrected]
+    text = "\n".join([*render_agreed(others), render_typed_example(typed)])
     return _accept_answer(ReviewAnswer(choice="edit", files={EXAMPLES_FILE: text}), question)
-
-
-def _remove_spaces(call: str) -> str:
-    return "".join(call.split())
 
 
 def _edit_candidate(question: Review, path_argument: str) -> dict[str, str]:

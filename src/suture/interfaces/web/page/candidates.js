@@ -1,6 +1,6 @@
 // Candidates: their lineage, the difference between any two of them, and their test results.
 
-import { get, text, withFullStop } from "./api.js";
+import { get, sentence, text } from "./api.js";
 import { code, el, field, fill, note, reloadable, svg, table } from "./dom.js";
 import { diffView } from "./diff.js";
 import { candidateChoice, candidateName, checksName, factView, hasRun, nothingYet, drawIfChanged } from "./panel.js";
@@ -117,7 +117,7 @@ function verdictView(verdict, noun) {
   return [
     table(`All ${noun}, failing ones first`, [noun.slice(0, -1), "outcome", ...(isMixed ? ["origin"] : [])], rows),
     el("p", { class: "hint" }, `Decided by ${verdict.evidence_text}.`),
-    verdict.notes.map((remark) => note(withFullStop(remark), "hint")),
+    verdict.notes.map((remark) => note(sentence(remark), "hint")),
     verdict.output ? el("details", {}, el("summary", {}, "Test output"), code(verdict.output, "Test output")) : null,
   ];
 }
