@@ -163,6 +163,27 @@ def test_a_run_is_listed_before_it_has_begun(browser_page: BrowserPage) -> None:
     expect(page.get_by_text("No runs yet.")).to_be_visible()  # the list is read again by itself
 
 
+def test_a_list_in_which_nothing_changes_keeps_the_keyboard_focus(browser_page: BrowserPage) -> None:
+    started = {"started_s": 1, "spend": {"tokens": 0, "seconds": 1}}
+    runs = [
+        {"run": f"20260101-000000000-{outcome}", "title": outcome, "outcome": outcome, **started}
+        for outcome in ("running", "waiting")
+    ]
+    page = browser_page.visit("/new")
+    page.route(
+        re.compile(r"/v1/runs\?"), lambda route: route.fulfill(json={"total": 2, "runs": runs, "queued": []})
+    )
+    page.evaluate("location.hash = '#/'")
+    expect(page.locator(".runs li").first).to_contain_text("waiting")
+    link = page.get_by_role("link", name="running", exact=True)
+    link.focus()
+    for _ in range(2):  # the list is read again, and then possibly drawn again
+        with page.expect_response(re.compile(r"/v1/runs\?")):
+            pass
+    page.wait_for_timeout(200)
+    expect(link).to_be_focused()
+
+
 def test_a_stop_by_the_user_is_no_fault(browser_page: BrowserPage, server: Server) -> None:
     run = server.run(kind="heal", path=str(server.folder / "projects" / "examples" / "cart"))
     page = browser_page.visit(f"/runs/{run}/timeline")
