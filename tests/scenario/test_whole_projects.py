@@ -35,10 +35,11 @@ async def write_project(
     **options: Any,
 ) -> tuple[Result, ScriptedModel]:
     model = ScriptedModel([*replies, NO_TESTS, NO_TESTS, NO_TESTS])
+    # By default, the second reply repairs the first.
+    recipe = settings.loop.recipe if "recipe" in settings.loop.model_fields_set else "always_repair"
     limited = settings.model_copy(
         update={
-            # The second reply repairs the first.
-            "loop": settings.loop.model_copy(update={"recipe": "always_repair"}),
+            "loop": settings.loop.model_copy(update={"recipe": recipe}),
             "budget": settings.budget.model_copy(update={"attempts": len(replies), "seconds": 300}),
             "certification": settings.certification.model_copy(
                 update={"mutants": 1}  # each mutant starts the whole project once

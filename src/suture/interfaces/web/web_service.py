@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import json
 import logging
@@ -39,13 +40,25 @@ BUDGET_NAMES = ("attempts", "tokens", "money", "seconds")
 """Limits that a caller can lower; only money may have no limit of the server's own."""
 
 
+IMPORT_RETRY_S = 0.2
+"""Seconds until an import is tried again for which there was no free descriptor."""
+
+
 def import_loop() -> None:
     """Import what most routes need of the loop: a server does it in its first second, while it answers the others.
 
     Every thread begins with the same module, for which Python lets the others wait. When two threads begin with
-    different modules of one package, it gives up with a deadlock or a half imported module.
+    different modules of one package, it gives up with a deadlock or a half imported module. While the process has no
+    free descriptor, the import is tried again.
     """
-    import_module("suture.api")
+    while True:
+        try:
+            import_module("suture.api")
+            return
+        except OSError as fault:
+            if fault.errno not in (errno.EMFILE, errno.ENFILE):
+                raise
+            time.sleep(IMPORT_RETRY_S)
 
 
 @dataclass(frozen=True, kw_only=True)
