@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 SERVER_TIMEOUT_S = 1800.0
 """Limit of one reply. A person may be the one who writes it."""
 PASSED_HEADERS = ("Content-Type", "Authorization", "x-api-key", "anthropic-version")
+JSON_TYPE = "application/json"
 CHARS_PER_TOKEN = 4
 """Usual length of a token, for servers that report no usage, and for a prompt that is not sent yet."""
 REFUSAL = (401, b'{"error": {"message": "the tokens of this task are spent", "code": "token_limit"}}')
@@ -109,7 +110,7 @@ def counting_proxy(
             """Write no log."""
 
         def do_GET(self) -> None:
-            self._pass_on(b"")
+            self._send(*self._fetch(b""))
 
         def do_POST(self) -> None:
             request = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -119,16 +120,18 @@ def counting_proxy(
             if limited is None:
                 self._send(*REFUSAL)
                 return
-            status, response = self._pass_on(limited)
+            status, response, kind = self._fetch(limited)
+            # The caller may read the counts as soon as it has the response.
             if status == 200:
                 counts.add(request, response)
             elif status in REJECTIONS:
                 counts.rejected += 1
             else:
                 counts.failed += 1
+            self._send(status, response, kind)
 
-        def _pass_on(self, request: bytes) -> tuple[int, bytes]:
-            """Pass a request on; return the status and the body of the response, which is 502 if there is none."""
+        def _fetch(self, request: bytes) -> tuple[int, bytes, str]:
+            """Pass a request on; return status, body and media type of the response, whose status is 502 without one."""
             connect = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection
             connection = connect(target.hostname or "", target.port, timeout=SERVER_TIMEOUT_S)
             headers = {name: self.headers[name] for name in PASSED_HEADERS if name in self.headers}
@@ -138,14 +141,12 @@ def counting_proxy(
                 body = response.read()
             except (OSError, http.client.HTTPException) as fault:
                 message = f"the server does not answer: {fault}"
-                self._send(502, json.dumps({"error": {"message": message}}).encode())
-                return 502, b""
+                return 502, json.dumps({"error": {"message": message}}).encode(), JSON_TYPE
             finally:
                 connection.close()
-            self._send(response.status, body, response.getheader("Content-Type") or "application/json")
-            return response.status, body
+            return response.status, body, response.getheader("Content-Type") or JSON_TYPE
 
-        def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
+        def _send(self, status: int, body: bytes, kind: str = JSON_TYPE) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))

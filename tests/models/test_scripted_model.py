@@ -37,7 +37,7 @@ async def test_replies_and_faults_come_in_order() -> None:
 async def test_an_exhausted_script_is_an_error() -> None:
     model = ScriptedModel(["one"])
     await complete_texts(model, 1)
-    with pytest.raises(ScriptExhausted, match="asked 2 times"):
+    with pytest.raises(ScriptExhausted, match="asked for reply 2, but the length of its script is 1"):
         await complete_texts(model, 1)
 
 
