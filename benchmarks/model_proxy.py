@@ -131,7 +131,7 @@ def counting_proxy(
             self._send(status, response, kind)
 
         def _fetch(self, request: bytes) -> tuple[int, bytes, str]:
-            """Pass a request on; return status, body and media type of the response, whose status is 502 without one."""
+            """Pass a request on; return status, body and media type of the response; the status is 502 without one."""
             connect = http.client.HTTPSConnection if target.scheme == "https" else http.client.HTTPConnection
             connection = connect(target.hostname or "", target.port, timeout=SERVER_TIMEOUT_S)
             headers = {name: self.headers[name] for name in PASSED_HEADERS if name in self.headers}
