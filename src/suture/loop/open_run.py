@@ -111,17 +111,18 @@ def _record_substitution(sandbox: Sandbox, ledger: Ledger) -> Iterator[Callable[
     Yields:
         A function that writes the event if the sandbox was used before the run had written its first event.
     """
-    waiting: list[SandboxSubstituted] = []
+    used: SandboxSubstituted | None = None
     is_recorded = False
 
     def record_waiting() -> None:
         nonlocal is_recorded
-        if waiting and ledger.events and not is_recorded:
+        if used is not None and ledger.events and not is_recorded:
             is_recorded = True
-            ledger.append(waiting[0])
+            ledger.append(used)
 
     def record(substitution: SandboxSubstituted) -> None:
-        waiting.append(substitution)
+        nonlocal used
+        used = substitution
         record_waiting()
 
     if not isinstance(sandbox, AutomaticSandbox):

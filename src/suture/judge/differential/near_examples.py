@@ -13,11 +13,11 @@ import random
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TypeVar
 
 from suture.core.records import Candidate
 from suture.judge.differential.call_dependence import depends_on_calls, plan_repeated_calls
+from suture.judge.differential.changed_literals import find_added_literals, list_literals
 from suture.judge.differential.driver_versions import find_driven_language, open_driver_versions
 from suture.judge.differential.example_calls import (
     CodeVersion,
@@ -39,7 +39,6 @@ from suture.judge.differential.recorded_calls import (
 )
 from suture.judge.differential.unchanged_answers import find_unchanged_functions
 from suture.judge.differential.watching_tests import watch_process
-from suture.judge.extraction.literal_calls import list_function_literals
 from suture.judge.signs import TamperingWarning, is_specific, read_test_texts
 from suture.judge.suite import Suite
 from suture.judge.trials.inside.argument_source import EnumMember
@@ -54,7 +53,7 @@ from suture.judge.tuning import (
 from suture.project.languages import detect_file_languages
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.scopes import FUNCTIONS
-from suture.project.workspace import decode_text, overlay_candidate
+from suture.project.workspace import decode_text
 
 SEED = 0
 """Seed of the generated inputs: they are the same in each run, so that a replay compares the same calls."""
@@ -229,11 +228,11 @@ async def compare_near_examples(
             returned_objects = any(not new.value and not new.raises for _, new in answers.values())
             if not counts and not returned_objects:
                 continue
-            constants = _collect_constants(candidate, suite, path, function)
+            constants = list_literals(candidate, suite, path, function)
             near = _plan_neighbours(changed or examples, examples, constants)
             listed = _plan_listed_inputs(changed or examples, examples, literals)
             compared = await _compare(versions.before, versions.after, [*dict.fromkeys((*near, *listed))])
-            added = _collect_added_constants(candidate, suite, path, function)
+            added = find_added_literals(candidate, suite, path, function)
             behaviour = _summarise(changed if counts else [], answers, compared.answers, added)
             found = [call for call in listed if call in compared.answers and _differ(compared.answers[call])]
             is_lost = behaviour.lost > 0 and not behaviour.recalled
@@ -330,51 +329,6 @@ def _has_rare_argument(call: PlannedCall) -> bool:
     """
     values = (value for values in read_arguments([call[2]]) for value in values)
     return any(repr(value) not in COMMON_TEXTS and not isinstance(value, EnumMember) for value in values)
-
-
-def _collect_constants(candidate: Candidate, suite: Suite, path: str, function: str) -> list[object]:
-    """Return the literals in a function before and after the change, which may be its limits and steps."""
-    is_driven = find_driven_language(path) is not None
-    name = function if is_driven else get_function_name(function).rpartition(".")[2]
-    return list(dict.fromkeys(chain.from_iterable(_read_constants(candidate, suite, path, name))))
-
-
-def _collect_added_constants(candidate: Candidate, suite: Suite, path: str, function: str) -> frozenset[str]:
-    """Return the literals that a change adds to a file, or to a function of another language than Python, as source.
-
-    It is empty if as many others disappear: then the limits and steps that the code had may have other values.
-    """
-    name = function if find_driven_language(path) is not None else None
-    before, after = ({*map(repr, values)} for values in _read_constants(candidate, suite, path, name))
-    added = after - before
-    return frozenset(added) if len(added) > len(before - after) else frozenset()
-
-
-def _read_constants(
-    candidate: Candidate, suite: Suite, path: str, name: str | None
-) -> tuple[list[object], list[object]]:
-    """Return the literals in the functions of a name before and after the change; those of whole files without one."""
-    before = suite.task.files
-    paths = (path,) if path else tuple(candidate.files)
-    if (language := find_driven_language(path)) is not None and name is not None:
-        texts = decode_text(before.get(path, b"")), candidate.files[path]
-        old, new = (list_function_literals(text, path, language, name) for text in texts)
-        return old, new
-    after = overlay_candidate(before, candidate.files)
-    old, new = (
-        [value for file in paths for value in _list_python_constants(decode_text(files.get(file, b"")), name)]
-        for files in (before, after)
-    )
-    return old, new
-
-
-def _list_python_constants(source: str, name: str | None) -> Iterator[object]:
-    tree = parse_module(source)
-    if tree is None:
-        return iter(())
-    named = [node for node in ast.walk(tree) if isinstance(node, FUNCTIONS) and node.name == name]
-    bodies = [tree] if name is None else named
-    return (part.value for body in bodies for part in ast.walk(body) if isinstance(part, ast.Constant))
 
 
 def _plan_neighbours(

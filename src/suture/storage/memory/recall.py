@@ -90,9 +90,11 @@ def find_nearest(
         table.c.namespace == store.namespace,
         table.c.state == "active",
         table.c.vector.is_not(None),
-        *([table.c.language == language] if language else []),
-        *([table.c.repaired == repaired] if repaired is not None else []),
     ]
+    if language:
+        conditions.append(table.c.language == language)
+    if repaired is not None:
+        conditions.append(table.c.repaired == repaired)
     search = _search_with_pgvector if store.is_postgresql else _scan_vectors
     matches = search(store, table, vector, conditions, limit)
     return dict(sorted(matches, key=lambda match: (-match[1], match[0])))  # ties in the order of their ids

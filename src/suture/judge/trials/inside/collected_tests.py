@@ -309,8 +309,9 @@ class CollectedTests:
             for path in {changes[number].path for number in waiting}:
                 self._files.restore(path)
             screened = ScreenedOutput(output)
-            for number, part in zip(waiting[: screened.confirmed_count], screened.parts):  # noqa: B905
-                results[number] = {**parse_outcomes(part), "finished": True, "unsupported": False}
+            for position, number in enumerate(waiting[: screened.confirmed_count]):
+                outcomes = parse_outcomes(screened.parts[position])
+                results[number] = {**outcomes, "finished": True, "unsupported": False}
             ended = screened.ended_count
             if screened.ended_in_check or ended == len(waiting):
                 waiting = waiting[ended:]  # a candidate that is not confirmed has changed the process
