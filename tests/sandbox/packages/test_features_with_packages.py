@@ -279,7 +279,9 @@ async def test_a_package_outside_the_allow_list_is_not_fetched(
 
 PACKAGE_JSON = """{
     "name": "shop",
-    "scripts": { "test": "node --test" },
+    "scripts": {
+        "test": "node --test"
+    },
     "dependencies": {
         "old": "^1.0.0"
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from suture.sandbox.packages import PackagesRefused
 from suture.sandbox.packages.additions.go_adder import GoAdder
-from suture.sandbox.packages.additions.node_adder import NodeAdder, insert_member
+from suture.sandbox.packages.additions.node_adder import NodeAdder
 from suture.sandbox.packages.additions.python_adder import PythonAdder, insert_pins, is_pinned
 
 PYPROJECT = """# The shop's own.
@@ -23,7 +25,9 @@ addopts = "-q"
 POETRY = '[tool.poetry]\nname = "shop"\n\n[tool.poetry.dependencies]\npython = "^3.11"\nrequests = "^2"\n'
 PACKAGE_JSON = """{
     "name": "shop",
-    "scripts": { "test": "node --test" },
+    "scripts": {
+        "test": "node --test"
+    },
     "dependencies": {
         "alpha": "^1.0.0",
         "omega": "^1.0.0"
@@ -152,14 +156,25 @@ def test_a_dependency_is_inserted_in_order_into_package_json() -> None:
 @pytest.mark.parametrize(
     ("text", "written"),
     [
-        ('{"a": 1}', '{"a": 1,"t": {"n": "1"}}'),
-        ('{\n\t"t": {}\n}\n', '{\n\t"t": {\n\t\t"n": "1"\n\t}\n}\n'),
-        ('{\r\n  "t": {"z": "\\"}"}\r\n}', '{\r\n  "t": {"n": "1","z": "\\"}"}\r\n}'),
-        ("{}\n", '{\n  "t": {\n    "n": "1"\n  }\n}\n'),
+        ('{"a": ["ü"]}', '{\n  "a": [\n    "ü"\n  ],\n  "dependencies": {\n    "beta": "^2"\n  }\n}'),
+        ('{\n\t"dependencies": {}\n}\n', '{\n\t"dependencies": {\n\t\t"beta": "^2"\n\t}\n}\n'),
+        (
+            '{\r\n    "a": "\\ud83d"\r\n}',
+            '{\r\n    "a": "\\ud83d",\r\n    "dependencies": {\r\n        "beta": "^2"\r\n    }\r\n}',
+        ),
+        ("{}\n", '{\n  "dependencies": {\n    "beta": "^2"\n  }\n}\n'),
     ],
 )
-def test_a_member_is_inserted_into_json_of_any_layout(text: str, written: str) -> None:
-    assert insert_member(text, "t", "n", "1") == written
+def test_package_json_is_written_as_npm_writes_it(text: str, written: str) -> None:
+    assert NodeAdder().write_manifest({"package.json": text.encode()}, ["dependencies beta@^2"]) == written
+
+
+def test_unsorted_dependencies_stay_in_their_order() -> None:
+    base = make_files(package__json='{"dependencies": {"omega": "*", "alpha": "*"}}')
+
+    written = NodeAdder().write_manifest(base, ["dependencies beta@^2"])
+
+    assert list(json.loads(written)["dependencies"]) == ["omega", "alpha", "beta"]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,10 @@
-"""Add packages to a Node project: `package.json`, and `package-lock.json` as npm itself writes it.
-
-A new member is inserted into the JSON source so that the rest of the file stays as it is written.
-"""
+"""Add packages to a Node project: `package.json`, and `package-lock.json` as npm itself writes it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from suture.sandbox.packages.additions.adder import (
     LockUpdates,
     PackageAdder,
     WorkFolders,
+    detect_newline,
     read_file_text,
 )
 from suture.sandbox.packages.additions.lock_update import NODE_LOCK_TOOLS, update_locks
@@ -36,102 +34,8 @@ from suture.sandbox.packages.npm_installer import (
 from suture.sandbox.packages.package_sets import NODE_MODULES
 from suture.sandbox.tuning import MAX_LOCK_BYTES
 
-WHITESPACE = " \t\r\n"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Member:
-    """A member of a JSON object in a file.
-
-    Attributes:
-        name: Its name, without quotes.
-        start: Where the quoted name begins in the file.
-        value_start: Where the value begins.
-        value_end: Where the value ends.
-    """
-
-    name: str
-    start: int
-    value_start: int
-    value_end: int
-
-
-def insert_member(text: str, table: str, name: str, value: str) -> str:
-    """Return a JSON object's source with `"name": "value"` in its table, which is created if it is missing.
-
-    If the names of the table are sorted, they still are afterwards.
-
-    Args:
-        table: The name of an object in the file's object.
-
-    Raises:
-        ValueError: The file is not a JSON object, or the table is not one.
-    """
-    top = list(_parse_members(text, _skip_whitespace(text, 0)))
-    indent = _whitespace_before(text, top[0].start) if top else "\n  "
-    entry = f"{json.dumps(name, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
-    table_member = next((member for member in reversed(top) if member.name == table), None)
-    inner_indent = indent + indent.rpartition("\n")[2] if "\n" in indent else indent
-    if table_member is None:
-        return _insert_after(text, top, f"{json.dumps(table)}: {{{inner_indent}{entry}{indent}}}", indent)
-    members = list(_parse_members(text, table_member.value_start))
-    if not members:
-        before, after = text[: table_member.value_start], text[table_member.value_end :]
-        return f"{before}{{{inner_indent}{entry}{indent}}}{after}"
-    names = [member.name for member in members]
-    later_members = (member for member in members if member.name > name)
-    next_member = next(later_members, None) if names == sorted(names) else None
-    if next_member is None:
-        return _insert_after(text, members, entry, "")
-    start = next_member.start
-    return f"{text[:start]}{entry},{_whitespace_before(text, start)}{text[start:]}"
-
-
-def _insert_after(text: str, members: list[Member], entry: str, indent: str) -> str:
-    """Return a file with an entry after the last of some members, or as the only one of the file's object.
-
-    Args:
-        indent: The line break and indentation before the entry, if there are no members to take it from.
-    """
-    if not members:
-        start = _skip_whitespace(text, 0) + 1
-        line_end = indent[: indent.find("\n") + 1]
-        return f"{text[:start]}{indent}{entry}{line_end}{text[start:].lstrip(WHITESPACE)}"
-    last_member = members[-1]
-    before, after = text[: last_member.value_end], text[last_member.value_end :]
-    return f"{before},{_whitespace_before(text, last_member.start)}{entry}{after}"
-
-
-def _whitespace_before(text: str, offset: int) -> str:
-    """Return the line break and the indentation before an offset."""
-    start = offset
-    while text[start - 1] in WHITESPACE:
-        start -= 1
-    return text[start:offset]
-
-
-def _skip_whitespace(text: str, offset: int) -> int:
-    while text[offset : offset + 1] and text[offset] in WHITESPACE:
-        offset += 1
-    return offset
-
-
-def _parse_members(text: str, offset: int) -> Iterator[Member]:
-    """Yield the members of the object that begins at `offset`."""
-    decoder = json.JSONDecoder()
-    if text[offset : offset + 1] != "{":
-        raise ValueError("there is no object")
-    offset = _skip_whitespace(text, offset + 1)
-    while text[offset : offset + 1] == '"':
-        start = offset
-        name, offset = decoder.raw_decode(text, offset)
-        value_start = _skip_whitespace(text, _skip_whitespace(text, offset) + 1)  # after the colon
-        _, value_end = decoder.raw_decode(text, value_start)
-        yield Member(name=name, start=start, value_start=value_start, value_end=value_end)
-        offset = _skip_whitespace(text, value_end)
-        if text[offset : offset + 1] != ",":
-            return
-        offset = _skip_whitespace(text, offset + 1)
+INDENT = re.compile(r'^(?P<indent>[ \t]+)"', re.MULTILINE)
+"""Matches the first indented name of a JSON file."""
 
 
 MANIFEST, LOCK = "package.json", "package-lock.json"
@@ -177,11 +81,11 @@ class NodeAdder(PackageAdder):
         for requirement in requirements:
             table, _, requested = requirement.partition(" ")
             name, _, versions = requested.rpartition("@")
-            text = insert_member(text, table, name, versions)
-            package.setdefault(table, {})[name] = versions
-        if _parse_object(text) != package:
-            raise PackagesRefused(f"{MANIFEST} is written in a way that packages cannot be added to")
-        return text
+            existing = _get_table(package, table)
+            packages = {**existing, name: versions}
+            is_sorted = list(existing) == sorted(existing)
+            package[table] = dict(sorted(packages.items())) if is_sorted else packages
+        return _format_like(text, package)
 
     async def fetch(
         self, base: Files, requirements: Sequence[str], work_folders: WorkFolders, interpreter: Interpreter
@@ -233,6 +137,23 @@ def _parse_object(text: str) -> dict[str, Any]:
     if not isinstance(package, dict):
         raise PackagesRefused(f"{MANIFEST} is not an object")
     return package
+
+
+def _format_like(text: str, package: Mapping[str, Any]) -> str:
+    """Return an object as JSON with the indentation and the line ends of a file, and each member on its own line.
+
+    npm writes `package.json` in the same way.
+    """
+    match = INDENT.search(text)
+    try:
+        written = json.dumps(
+            package,
+            indent=match["indent"] if match else "  ",
+            ensure_ascii=r"\ud" in text.lower(),  # half of a character can only be written as its escape
+        )
+    except RecursionError as fault:
+        raise PackagesRefused(f"{MANIFEST} is nested too deeply") from fault
+    return (written + "\n" * text.endswith("\n")).replace("\n", detect_newline(text))
 
 
 def _get_table(package: Mapping[str, Any], name: str) -> dict[str, Any]:
