@@ -14,7 +14,6 @@ from suture.models import ToolCall
         ("read_file", {"path": "a.py"}, {"path": "a.py"}),
         ("read_file", {"path": "a.py", "lines": None}, {"path": "a.py"}),
         ("read_file", {"path": "a.py", "lines": [3, 9]}, {"path": "a.py", "lines": "[3, 9]"}),
-        ("use_patch", {"number": 2}, {"number": "2"}),
         ("run_tests", {}, {}),
     ],
 )

@@ -223,12 +223,7 @@ async def test_a_worse_patch_is_put_back(tmp_path: Path, settings: Settings) -> 
 
 
 async def test_a_model_may_go_on_from_a_worse_patch(tmp_path: Path, settings: Settings) -> None:
-    back = calls(
-        call("use_patch", 1, number="2"),
-        call("edit", 2, path="calc.py", old_str="return n\n", new_str="return -n\n"),
-    )
-
-    run = await talk([ADD, DOUBLE_BREAKS_NEGATE, back], tmp_path, settings)
+    run = await talk([ADD, DOUBLE_BREAKS_NEGATE, block("return n", "return -n")], tmp_path, settings)
 
     assert run.result.outcome == "healed", run.result.reason
     assert [step.passed for step in run.steps] == [2, 2, 3]
@@ -261,18 +256,16 @@ async def test_wrong_calls_are_answered_with_what_is_wrong(tmp_path: Path, setti
         ToolCall(id="call-2", name="search", undecoded='{"text": "a'),
         call("read_file", 3, file="calc.py"),
         call("read_file", 4, path="../../etc/passwd"),
-        call("use_patch", 5, number="7"),
     )
 
     run = await talk([wrong, ADD + DOUBLE], tmp_path, settings)
 
     assert run.result.outcome == "healed", run.result.reason
-    unknown, undecoded, misnamed, outside, no_patch = (message.content for message in run.prompt(2)[-5:])
+    unknown, undecoded, misnamed, outside = (message.content for message in run.prompt(2)[-4:])
     assert unknown.startswith("ToolError: there is no tool 'browse', only read_file, search, ")
     assert "not a JSON object: Unterminated string" in undecoded
     assert "'path' is missing; there is no 'file'" in misnamed
     assert outside.startswith("ReadError: there is no file '../../etc/passwd'")
-    assert no_patch.startswith("ToolError: there are only the patches 0")
 
 
 async def test_a_part_that_was_applied_is_tested_when_the_model_asks_for_it(

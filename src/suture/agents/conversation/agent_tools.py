@@ -62,7 +62,7 @@ class AgentTools:
                 return self._edit(values, files, changed)
             case "read_file":
                 text = self._read(values["path"], values.get("lines", ""), files)
-            case _:  # The other tools, `run_tests` and `use_patch`, are the conversation's.
+            case _:  # `run_tests` is the conversation's.
                 text = self._search(values["text"], values.get("path", ""), files)
         return ToolResult(text=text, changed=changed)
 

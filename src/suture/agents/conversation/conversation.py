@@ -262,8 +262,7 @@ class _Conversation:
         is_changed = changed != self._progress.changed
         if earlier is None and (wants_tests or (is_changed and is_complete)):
             return await self._test(reply, outputs, notes, changed)
-        is_chosen = any(call.name == "use_patch" for call in calls)
-        if earlier is None or not is_changed or is_chosen or not is_complete:
+        if earlier is None or not is_changed or not is_complete:
             return self._answer_untested(reply, outputs, notes, changed, is_complete=is_complete)
         notes.append(f"These are the files of an earlier patch again. {render_counts(earlier)}")
         return self._finish(reply, outputs, notes, self._progress.best.changed, "same_patch")
@@ -324,12 +323,6 @@ class _Conversation:
             return inputs.error, changed, inputs.name == "edit"
         if inputs.name == "run_tests":
             return self._render_known_tests(changed), changed, False
-        if inputs.name == "use_patch":
-            numbers = {str(patch.number): patch for patch in self._progress.patches}
-            patch = numbers.get(inputs.values["number"].strip())
-            if patch is None:
-                return f"ToolError: there are only the patches {', '.join(numbers)}.", changed, False
-            return f"The files are those of patch {patch.number}.", patch.changed, False
         result = await self._tools.use(inputs, changed)
         return result.text, result.changed, result.failed
 

@@ -116,7 +116,7 @@ def render_trial(patch: Patch, best: Patch, turn: AgentTurn, *, is_kept: bool) -
     if patch.passes or patch.verdict is None:
         return counts
     facts = patch.verdict.output if patch.is_refused else _render_facts(patch, patch.verdict, best, turn)
-    return f"{counts} {_render_state(patch, best, turn, is_kept=is_kept)}\n\n{facts.strip()}"
+    return f"{counts} {_render_state(best, is_kept=is_kept)}\n\n{facts.strip()}"
 
 
 def render_known_trial(patch: Patch, threshold: float) -> str:
@@ -137,12 +137,11 @@ def render_counts(patch: Patch) -> str:
     return f"{name}: {patch.passed} of {total} tests pass."
 
 
-def _render_state(patch: Patch, best: Patch, turn: AgentTurn, *, is_kept: bool) -> str:
+def _render_state(best: Patch, *, is_kept: bool) -> str:
     if is_kept:
         return "The files keep your changes so far."
     place = f"after patch {best.number}" if best.number else "at the beginning"
-    way_on = f" `use_patch` {patch.number} goes on from this one." if turn.offers_tools else ""
-    return f"That is worse, so the files are again as they were {place}.{way_on}"
+    return f"That is worse, so the files are again as they were {place}."
 
 
 def _render_facts(patch: Patch, verdict: Verdict, best: Patch, turn: AgentTurn) -> str:

@@ -52,11 +52,6 @@ TOOLS = (
         description="Run the tests again. They run by themselves after each change.",
         inputs={},
     ),
-    ToolDeclaration(
-        name="use_patch",
-        description="Go on from the files of an earlier patch instead of the present ones.",
-        inputs={"number": "the number of the patch; 0 for the files at the beginning"},
-    ),
 )
 OFFERED_TOOLS = TOOLS[:3]
 """The tools that a request declares. The others are understood, but a declaration costs tokens in each call, and the
