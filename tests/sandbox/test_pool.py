@@ -206,14 +206,6 @@ async def test_close_callbacks_run_when_the_sandbox_closes() -> None:
     assert close_counts == [0]
 
 
-async def test_warming_opens_every_sandbox_once() -> None:
-    async with SandboxPool(CountingSandbox, size=4) as pool:
-        await pool.warm()
-        assert len(CountingSandbox.instances) == 4
-        await pool.warm()
-        assert len(CountingSandbox.instances) == 4
-
-
 async def test_an_empty_or_closed_pool_is_refused() -> None:
     with pytest.raises(UsageError, match="0 sandboxes"):
         SandboxPool(CountingSandbox, size=0)
@@ -231,7 +223,6 @@ async def test_a_pool_of_real_sandboxes(mode: StartMode) -> None:
     code = "import os; print(sum(range(int(input()))), os.listdir('.'), end='')"
     requests = (RunRequest(python=code, stdin=str(number).encode()) for number in range(12))
     async with SandboxPool(lambda: BubblewrapSandbox(mode=mode), size=2) as pool:
-        await pool.warm()
         results = [output_of(result) async for result in pool.map(run_request, requests)]
     assert results == [f"{number * (number - 1) // 2} []".encode() for number in range(12)]
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import TypeVar
 
 from suture.errors import SandboxBroken, UsageError
 from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
 from suture.sandbox.tuning import ITEMS_IN_FLIGHT_PER_SANDBOX
 
-EMPTY_REQUEST = RunRequest(python="")
 WorkItem = TypeVar("WorkItem")
 Outcome = TypeVar("Outcome")
 
@@ -69,27 +68,6 @@ class SandboxPool:
                     await sandbox.close()
                 else:
                     self._idle.append(sandbox)
-
-    async def warm(self, request: RunRequest = EMPTY_REQUEST) -> None:
-        """Make every sandbox ready before work arrives.
-
-        Args:
-            request: A request like those to come, because a sandbox is made ready for certain mounts, modules
-                and preloads.
-
-        Raises:
-            UsageError: The request is not acceptable, or the pool is closed.
-            SandboxUnavailable: No sandbox can be built here.
-            SandboxBroken: A sandbox failed.
-        """
-        async with AsyncExitStack() as stack:
-            lent = [await stack.enter_async_context(self.lease()) for _ in range(self.size)]
-            outcomes = await asyncio.gather(
-                *(sandbox.run(request) for sandbox in lent), return_exceptions=True
-            )
-            for outcome in outcomes:
-                if isinstance(outcome, BaseException):
-                    raise outcome
 
     async def map(
         self,
