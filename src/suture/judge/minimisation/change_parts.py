@@ -15,6 +15,7 @@ from pathlib import PurePosixPath
 from suture.judge.tuning import MAX_NAME_CHARS
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.workspace import changed_ranges, decode_text
+from suture.project.workspace.diffs import split_lines
 
 WORD = re.compile(r"\w+")
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -108,12 +109,6 @@ def diff_blocks(path: str, before: bytes | None, text: str) -> list[ChangedLines
         ChangedLines(path=path, start=start, end=end, lines=tuple(new[new_start:new_end]))
         for start, end, new_start, new_end in changed_ranges(old, new)
     ]
-
-
-def split_lines(text: str) -> list[str]:
-    """Return the lines of a string with their line ends; the last line may have none."""
-    *lines, last = text.split("\n")
-    return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
 def _find_places(path: str, before: bytes | None, text: str) -> list[_Place]:

@@ -14,16 +14,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeVar
 
-from suture.judge.minimisation.change_parts import (
-    ChangedLines,
-    ChangePart,
-    diff_blocks,
-    split_into_parts,
-    split_lines,
-)
+from suture.judge.minimisation.change_parts import ChangedLines, ChangePart, diff_blocks, split_into_parts
 from suture.judge.tuning import MAX_RESTORED_BLOCKS, MAX_TRIED_PARTS
 from suture.project.python_source.parsing import parse_module
 from suture.project.workspace import decode_text
+from suture.project.workspace.diffs import split_lines
 
 CODE_LINE = re.compile(r"^\s*(?!#|//|/?\*|import\b|from\b)[^\n]*\w")
 """Matches a line that is neither a comment nor an import."""

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from suture.core.records.flakiness import FlakyDiagnosis, render_flaky_cause, render_flaky_statistics
-from suture.judge.minimisation.change_parts import split_lines
 from suture.judge.triage.flaky_conditions import FlakyTestRunner, RunConditions
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.workspace import decode_text, overlay_candidate, unified_diff
+from suture.project.workspace.diffs import split_lines
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 

@@ -99,11 +99,11 @@ def _line(sign: str, line: str) -> str:
 
 
 def _decode_lines(content: bytes | None) -> list[str]:
-    return _split_lines((content or b"").decode("utf-8", "surrogateescape"))
+    return split_lines((content or b"").decode("utf-8", "surrogateescape"))
 
 
-def _split_lines(text: str) -> list[str]:
-    """Return the lines of a string with their line ends."""
+def split_lines(text: str) -> list[str]:
+    """Return the lines of a string with their line ends; the last line may have none."""
     # Only \n ends a line of a diff; `splitlines` splits at other characters, too.
     *lines, last_line = text.split("\n")
     return [f"{line}\n" for line in lines] + ([last_line] if last_line else [])
@@ -149,7 +149,7 @@ def apply_diff(files: Mapping[str, bytes], diff: str, *, reverse: bool = False) 
 
 def _apply_part(files: dict[str, bytes], part: str, reverse: bool) -> None:
     """Apply the part of a diff that is about one file."""
-    lines = _split_lines(part)
+    lines = split_lines(part)
     path = _parse_path(lines[0])
     header_end = next((number for number, line in enumerate(lines) if line.startswith("@@ ")), len(lines))
     head, hunks = lines[1:header_end], lines[header_end:]
@@ -185,7 +185,7 @@ def _parse_path(line: str) -> str:
 
 def _apply_hunks(path: str, old: str, hunks: list[str], reverse: bool) -> str:
     """Return the content of a file with the hunks of its diff applied."""
-    before = _split_lines(old)
+    before = split_lines(old)
     after: list[str] = []
     next_index = 0
     for start, removed, added in _parse_hunks(path, hunks, reverse):
