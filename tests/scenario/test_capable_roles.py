@@ -48,7 +48,7 @@ async def test_an_objection_that_a_run_refutes_is_dropped(tmp_path: Path) -> Non
     (criticised,) = read_event_data(tmp_path, "candidate.criticised")
     assert criticised["critique"]["approved"]
     assert len(criticised["refuted"]) == 1
-    assert last_lines(result, tmp_path)[0] == "Done: the one check passes."
+    assert last_lines(result, tmp_path)[0] == "Done: the only check passes."
 
 
 async def test_an_objection_that_a_run_confirms_reaches_the_coder_with_what_the_run_saw(
@@ -77,7 +77,7 @@ async def test_a_confirmed_objection_is_shown_if_the_coder_keeps_its_code(tmp_pa
     result = await run_recipe("critic", LARGEST, model, tmp_path)
 
     assert [test.test.strip() for test in result.failing_tests] == ["assert largest([-1]) == -1"]
-    assert last_lines(result, tmp_path)[0] == "Done: the one check passes, but 1 generated test fails."
+    assert last_lines(result, tmp_path)[0] == "Done: the only check passes, but 1 generated test fails."
 
 
 async def test_testers_of_capable_models_state_examples_as_data(tmp_path: Path) -> None:

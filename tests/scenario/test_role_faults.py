@@ -101,7 +101,7 @@ async def test_generated_tests_that_fail_on_the_result_are_shown_and_lower_the_c
     assert (find_run(tmp_path, result.run_id).path / "certificate.json").is_file()
     assert all([finding.ok async for finding in verify("last", settings=settings)])
     first, *rest = last_lines(result, tmp_path)
-    assert first == "Done: the one check passes, but 3 generated tests fail."
+    assert first == "Done: the only check passes, but 3 generated tests fail."
     assert any("assert largest([-1]) == -1 (trust" in line and "got 0" in line for line in rest)
     shown = result_as_json(result, find_run(tmp_path, result.run_id), ())
     assert next(test["test"].strip() for test in shown["failing_tests"]).startswith("assert largest(")
@@ -118,7 +118,7 @@ async def test_a_result_that_passes_every_generated_test_is_handed_over_without_
     result = await solve(LARGEST, WriteOptions(settings=make_settings(tmp_path, "adversarial"), model=model))
 
     assert result.failing_tests == ()
-    assert last_lines(result, tmp_path)[0] == "Done: the one check passes."
+    assert last_lines(result, tmp_path)[0] == "Done: the only check passes."
 
 
 CODEC = (

@@ -31,7 +31,7 @@ def test_new_code_goes_to_stdout_and_progress_to_stderr(suture: Suture, script: 
     assert result.stdout == "def double(n):\n    return 2 * n\n"
     assert "scripted, not a model" in result.stderr
     assert "at most 12 attempts" in result.stderr
-    assert "Done: the one check passes." in result.stderr
+    assert "Done: the only check passes." in result.stderr
     assert "suture show" in result.stderr
 
 

@@ -226,7 +226,7 @@ def test_a_call_with_its_result_is_typed_where_no_result_can_be_shown(
     terminal.type("initials({'first': 'Ada', 'last': 'Lovelace'}) == 'AL'\n")
 
     assert terminal.end() == 0, terminal.screen
-    assert "the one check passes" in terminal.screen
+    assert "the only check passes" in terminal.screen
 
 
 @pytest.mark.parametrize("option", [(), ("--yes",)])

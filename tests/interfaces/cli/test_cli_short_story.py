@@ -104,7 +104,7 @@ def test_a_failed_heal_says_why_and_what_to_try(suture: Suture, tmp_path: Path) 
     )  # the second command shows the suspicious lines
     assert "none makes all tests pass." in result.stderr
     assert "Not healed: the search found no repair" in result.stderr
-    assert "1 of 1 still fails:\n  test_a.py::test_f\n" in result.stderr
+    assert "The only test still fails:\n  test_a.py::test_f\n" in result.stderr
     assert "Let a model continue: suture fork " in result.stderr
 
 
@@ -169,7 +169,7 @@ def test_an_example_that_cannot_be_parsed_is_named(suture: Suture, script: Scrip
     result = suture("run", task, "--model", script("```python\ndef double(n):\n    return 2 * n\n```"))
     assert result.returncode == 0, result.stderr
     assert "could not be read as a check: double(3) == six" in result.stderr
-    assert "Done: the one check passes." in result.stderr
+    assert "Done: the only check passes." in result.stderr
 
 
 @pytest.mark.heavy

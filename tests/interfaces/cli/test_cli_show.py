@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -146,8 +147,20 @@ def test_show_prints_a_run_step_by_step(cli: Cli, home: Path) -> None:
     assert "healed: every trusted check passes" in output
     assert "spent: 1 attempt, 120 tokens, $0.0125, 2 s" in output
     assert "  role coder: 1 attempt, 120 tokens, 1 call, $0.0125" in output
-    assert "  move repair: 1 attempt, 120 tokens, 1 call, $0.0125" in output
+    assert "  for repair: 1 attempt, 120 tokens, 1 call, $0.0125" in output
     assert "budget." not in output
+
+
+def test_metrics_call_moves_phases_and_candidates_by_plain_words(cli: Cli, home: Path) -> None:
+    write_run(home)
+    output = cli("metrics").stdout
+
+    assert re.search(
+        "^seconds of one move: first test run +median [0-9.]+, 95th percentile", output, re.MULTILINE
+    )
+    assert "seconds in all: replies of models" in output
+    assert "candidates: repairs" in output
+    assert "iteration" not in output
 
 
 def test_show_prints_a_run_as_json(cli: Cli, home: Path) -> None:

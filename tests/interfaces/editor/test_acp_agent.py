@@ -123,7 +123,7 @@ async def test_a_project_can_be_healed_applied_verified_and_undone(tmp_path: Pat
             await agent.prompt(session, [text_block("Make it pass")])
         assert code.read_text() == BROKEN_PROJECT["cart.py"]
         assert "your text is ignored" in editor.messages
-        assert "Healed, but your tests do not decide: the one test passes" in editor.messages
+        assert "Healed, but your tests do not decide: the only test passes" in editor.messages
         plans = editor.updates_of_kind("plan")
         assert [entry.status for entry in plans[0].entries] == ["in_progress", "pending", "pending"]
         assert [entry.status for entry in plans[-1].entries] == ["completed"] * 3
@@ -169,7 +169,7 @@ async def test_permissions_answer_reviews_and_prompts_are_hints(tmp_path: Path) 
         editor.choose_option = lambda _: "approve"
         await agent.prompt(session, [text_block("Keep it <b>short</b>")])
         assert len(editor.permission_requests) >= 2
-        assert "Done: the one check passes" in editor.messages
+        assert "Done: the only check passes" in editor.messages
         assert (folder / "solution.py").read_text() == "def double(n):\n    return 2 * n\n"
     events = read_events(tmp_path / "home", await wait_for_run(tmp_path, 1))
 
@@ -221,7 +221,7 @@ async def test_a_session_continues_with_a_new_agent(tmp_path: Path) -> None:
         ] == [session]
 
         await agent.load_session(str(project), session)
-        assert "1 of 1 fails" in editor.messages
+        assert "the only test fails" in editor.messages
         assert "/resume continues it" in editor.messages
 
         await agent.prompt(session, [text_block("/resume")])

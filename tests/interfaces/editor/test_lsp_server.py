@@ -188,7 +188,7 @@ async def test_a_saved_file_shows_failing_tests_and_a_verified_fix(tmp_path: Pat
 
         heal, explain = await editor.actions(uri, 1)
         assert isinstance(heal, types.CodeAction)
-        assert heal.title == "Heal test_cart.py::test_total (verified: 1 of 1 tests pass)"
+        assert heal.title == "Heal test_cart.py::test_total (verified: the only test passes)"
         assert await editor.actions(uri, 0) == []
         editor.apply(heal.edit)
         assert editor.texts[uri] == "def total(prices):\n    return sum(prices)\n"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from project_runs import add_healed_run
-from suture.core.ledger import Ledger, RunFolder, kinds
+from suture.core.ledger import Ledger, RunFolder, kinds, load_result
 from suture.core.records import CheckOutcome, Task, Verdict, VerdictNote
-from suture.interfaces.narrative.run_story import run_as_text
+from suture.interfaces.narrative.run_progress_text import render_short_result
+from suture.interfaces.narrative.run_story import run_as_json, run_as_text
 from suture.interfaces.narrative.wording import EVIDENCE_TEXTS
 from suture.judge.certificates import Certificate
 from suture.judge.certificates.certificate import CERTIFICATE_FILE, render_certificate, seal_certificate
@@ -28,9 +30,29 @@ def test_two_passing_candidates_are_judged_by_one_sentence_without_a_note(tmp_pa
     for candidate in ("a" * 64, "b" * 64):
         add_passing_check(run, candidate)
     story = run_as_text(run)
-    assert story.count("1 of 1 pass") == 2
+    assert story.count("the only check passes") == 2
     assert story.count(EVIDENCE_TEXTS["nonce"]) == 1
     assert "note:" not in story
+
+
+def test_replies_that_brought_no_new_code_are_counted(tmp_path: Path) -> None:
+    """One reply repeats a candidate, one holds no code, and one never arrived."""
+    run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
+    proposal = kinds.CandidateProposed(candidate="a" * 64, blob="b", origin="sample")
+    with Ledger(run.ledger_path) as ledger:
+        ledger.append(proposal)
+        ledger.append(replace(proposal, origin="repair"))
+        ledger.append(kinds.MoveFailed(error_type="MalformedReply", message="no code"))
+        ledger.append(kinds.MoveFailed(error_type="ModelTimeout", message="no reply in time"))
+    assert run_as_json(run)["replies_without_code"] == 2
+    assert run_as_text(run).endswith("; 2 replies brought no new code")
+    result = load_result(run)
+    assert result is not None
+    assert (
+        list(render_short_result(result, run))[-1]
+        .partition(". More")[0]
+        .endswith("2 replies brought no new code")
+    )
 
 
 def test_deliberate_mistakes_that_no_test_notices_are_named(tmp_path: Path) -> None:

@@ -12,12 +12,22 @@ from project_runs import add_healed_run
 from suture.core.ledger import Event, Ledger, Payload, RunFolder, find_doubt, kinds, load_result
 from suture.core.ledger.event import encode_payload
 from suture.core.records import CheckOutcome, Move, Reason, Spend, UnmeasuredReason, Verdict
-from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines, render_undo
-from suture.interfaces.narrative.event_text import UNCHANGED_CODE, render_payload
+from suture.interfaces.narrative.certificate_rendering import (
+    certificate_lines,
+    certificate_summary_lines,
+    render_undo,
+)
+from suture.interfaces.narrative.event_text import UNCHANGED_CODE, render_event, render_payload
+from suture.interfaces.narrative.plain_text import format_share
 from suture.interfaces.narrative.result_text import applied_files, next_step_lines
-from suture.interfaces.narrative.run_progress_text import ProgressNarrator, outcome_sentence
+from suture.interfaces.narrative.run_progress_text import (
+    ProgressNarrator,
+    outcome_sentence,
+    render_short_result,
+)
 from suture.interfaces.narrative.search_text import render_search_ending
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
+from suture.interfaces.narrative.wording import render_confidence
 
 
 def summarise(*, mutants: int, killed: int, is_new: bool = False) -> str:
@@ -34,7 +44,7 @@ def summarise(*, mutants: int, killed: int, is_new: bool = False) -> str:
         killed=killed,
         confidence=0.5,
     )
-    return next(certificate_summary_lines(certificate, "run", 0.5, is_new=is_new))
+    return next(certificate_summary_lines(certificate, "run", "confidence 0.50", is_new=is_new))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +200,7 @@ def test_nothing_is_said_about_coverage_where_no_line_was_to_run(unmeasured: Unm
         killed=0,
         confidence=0.5,
     )
-    assert list(certificate_summary_lines(certificate, "run", 0.5)) == ["Confidence 0.50."]
+    assert list(certificate_summary_lines(certificate, "run", "confidence 0.50")) == ["Confidence 0.50."]
 
 
 def test_a_candidate_that_is_judged_again_with_the_same_result_is_reported_once() -> None:
@@ -343,6 +353,17 @@ def test_new_code_that_nothing_shows_to_be_right_is_not_called_done(
 
     assert outcome_sentence(result, [event], heals=False) == sentence
     assert find_doubt([event]) == "unverified"
+    assert render_confidence(0.78, result.reason) == "unverified"
+    assert render_confidence(0.78, Reason(code="checks_pass")) == "confidence 0.78"
+    assert str(render_event(replace(event, data={**event.data, "confidence": 0.78}))).endswith("; unverified")
+    written = kinds.CertificateWritten(
+        file="certificate.json", fixed=1, edits=1, edits_found=1, is_minimal=True, statements=1, covered=1, mutants=0,
+        killed=0, confidence=0.78,
+    )  # fmt: skip
+    with Ledger(folder.ledger_path) as ledger:
+        ledger.append(written)
+    assert "Unverified." in "\n".join(render_short_result(result, folder))
+    assert "Unverified." in "\n".join(certificate_lines(folder))
     assert any("add a run with its result" in line for line in next_step_lines(result, folder))
 
 
@@ -354,3 +375,20 @@ def test_a_healed_run_with_a_low_confidence_is_doubted(tmp_path: Path, confidenc
         event = ledger.append(end)
 
     assert find_doubt([event]) == doubt
+
+
+@pytest.mark.parametrize(
+    ("count", "total", "verb", "noun", "text"),
+    [
+        (1, 1, "pass", "test", "the only test passes"),
+        (0, 1, "pass", "", "the only check does not pass"),
+        (1, 1, "still fail", "check", "the only check still fails"),
+        (1, 3, "fail", "test", "1 of 3 tests fails"),
+        (0, 3, "pass", "test", "0 of 3 tests pass"),
+        (1000, 1000, "pass", "", "1,000 of 1,000 pass"),
+    ],
+)
+def test_a_count_of_checks_is_phrased_in_the_right_number(
+    count: int, total: int, verb: str, noun: str, text: str
+) -> None:
+    assert format_share(count, total, verb, noun) == text

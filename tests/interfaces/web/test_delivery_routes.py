@@ -18,6 +18,7 @@ from suture.errors import UsageError
 from suture.interfaces.web import judgement_routes, read_routes, run_routes
 from suture.interfaces.web.request_guard import LOCAL
 from suture.interfaces.web.run_routes import apply_change
+from suture.interfaces.web.run_views import run_details
 from suture.interfaces.web.web_service import WebService, import_loop
 
 
@@ -47,6 +48,30 @@ def test_the_server_responds_while_an_apply_waits(tmp_path: Path, monkeypatch: p
     ):
         asyncio.run(serve())
     assert responses > 5
+
+
+@pytest.mark.parametrize("place", ["served", "elsewhere", "a copy by the server"])
+def test_a_change_that_the_server_cannot_apply_comes_with_the_reason_and_the_command(
+    tmp_path: Path, place: str
+) -> None:
+    home = tmp_path / "home"
+    root = home / "archives" / "one" if place == "a copy by the server" else tmp_path / "shop"
+    root.mkdir(parents=True)
+    run = RunFolder(home / "runs" / add_healed_run(root, home, CHANGE))
+    roots = [str(root)] if place == "served" else []
+    settings = Settings.model_validate({"paths": {"home": str(home)}, "serve": {"roots": roots}})
+    unused: Any = SimpleNamespace(
+        find_last_job=lambda _: None, find_active_job=lambda _: None, find_owner=lambda _: None
+    )
+
+    details = run_details(unused, run, settings)
+
+    assert details.can_apply == (place == "served")
+    reason = details.why_not_applicable
+    assert ([str(root) in reason, reason.endswith(f"suture apply {run.id}")] == [True, True]) == (
+        place == "elsewhere"
+    )
+    assert bool(reason) == (place == "elsewhere")
 
 
 def test_only_routes_that_need_nothing_of_the_loop_are_answered_before_it_is_imported() -> None:

@@ -127,7 +127,7 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
     cards = page.get_by_role("list", name="Changes that pass all tests").get_by_role("listitem")
     expect(cards.first).to_contain_text("shown above as the result")
     expect(cards.first.get_by_role("button", name="Apply this one")).to_be_visible()
-    expect(page.locator(".evidence")).to_have_text("1 of 1 test passes, and it failed before.")
+    expect(page.locator(".evidence")).to_have_text("The only test passes, and it failed before.")
     expect(page.locator("td.gone")).to_have_text("-    return sum(prices) + 1")
     expect(page.locator("td.come")).to_have_text("+    return sum(prices)")
 
@@ -152,6 +152,8 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
     assert code.read_text() == BROKEN_PROJECT["cart.py"]
 
     page.get_by_role("link", name="Judge this change").click()
+    expect(page.locator(".verdict h2")).to_contain_text("Accepted")
+    page.get_by_text("Judge another change").click()
     expect(page.get_by_label("Patch", exact=True)).to_have_value(re.compile("cart.py"))
     badges = browser_page.visit("/").locator(".badge.doubted")
     expect(badges.filter(has_text="healed, undecided")).to_be_visible()

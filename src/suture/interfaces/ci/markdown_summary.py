@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from suture.interfaces.ci.heal_report import HealReport
 from suture.interfaces.ci.tuning import MAX_BLOCK_CHARS, MAX_LISTED_NAMES, MAX_SPAN_CHARS
-from suture.interfaces.narrative.plain_text import escape_unprintable, format_count
+from suture.interfaces.narrative.plain_text import escape_unprintable, format_share
 from suture.judge.certificates import Certificate
 
 
@@ -78,14 +78,14 @@ def _verdict_sentence(certificate: Certificate) -> str:
     passing = sum(status == "passed" for status in certificate.after.values())
     total = len(certificate.after)
     noun = "check" if certificate.task.tools else "test"  # what linters report are checks too
-    text = f"{passing} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
+    text = format_share(passing, total, "pass", noun)
     if certificate.fixed:
         before = "and it failed before" if total == 1 else f"{len(certificate.fixed)} of them failed before"
         text += f", {before}"
     if (mutation := certificate.mutation).mutants:
         mistakes = len(mutation.mutants) if mutation.selected is None else mutation.selected
         text += f"; the tests notice {mutation.killed} of {mistakes} deliberate mistakes here"
-    return f"{text}."
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def code_block(text: str, language: str = "") -> str:

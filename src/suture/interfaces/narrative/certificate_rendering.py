@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from suture.core.ledger import Payload, RunFolder, first_payload, kinds, last_payload, read_ledger
 from suture.core.records.unmeasured_text import render_unmeasured
 from suture.interfaces.narrative.plain_text import format_count
+from suture.interfaces.narrative.wording import render_confidence
 
 
 def certificate_lines(folder: RunFolder) -> Iterator[str]:
@@ -16,7 +17,11 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
     if certificate is None:
         return
     ended = last_payload(events, kinds.RunFinished)
-    confidence = ended.confidence if ended is not None else certificate.confidence
+    confidence = (
+        render_confidence(ended.confidence, ended.reason)
+        if ended is not None
+        else f"confidence {certificate.confidence:.2f}"
+    )
     started = first_payload(events, kinds.RunStarted)
     is_new = started is not None and started.kind == "write"
     yield from certificate_summary_lines(certificate, folder.id, confidence, detailed=True, is_new=is_new)
@@ -29,7 +34,7 @@ def certificate_lines(folder: RunFolder) -> Iterator[str]:
 def certificate_summary_lines(
     certificate: kinds.CertificateWritten,
     run: str,
-    confidence: float,
+    confidence: str,
     *,
     detailed: bool = False,
     is_new: bool = False,
@@ -39,13 +44,14 @@ def certificate_summary_lines(
     Args:
         certificate: The certificate's summary in the ledger.
         run: The run's id.
-        confidence: The confidence of the result, which warnings can lower below the certificate's.
+        confidence: The confidence of the result, as `render_confidence` returns it. Warnings can lower it below the
+            certificate's.
         detailed: Whether to add why something was not measured, and the names of the edits that were left out.
         is_new: Whether the run wrote the code. Then Suture may have made the checks, and all lines are changed.
     """
     subject, kind = ("The checks", "line") if is_new else ("Your tests", "changed line")
     strength = _test_strength(certificate, subject, kind, detailed=detailed)
-    yield f"{strength}{'. ' if strength else ''}Confidence {confidence:.2f}."
+    yield f"{strength}{'. ' if strength else ''}{confidence.capitalize()}."
     if certificate.left_out:
         count = len(certificate.left_out)
         edits = "1 unneeded edit was" if count == 1 else f"{count} unneeded edits were"

@@ -13,11 +13,17 @@ from suture.interfaces.narrative.judgement_text import OUTCOME_TEXTS as JUDGEMEN
 from suture.interfaces.narrative.plain_text import (
     escape_line_breaks,
     format_count,
+    format_share,
     name_candidate,
     render_command,
 )
 from suture.interfaces.narrative.search_text import render_search_finished
-from suture.interfaces.narrative.wording import MOVE_TEXTS, REVIEW_CHOICE_TEXTS, REVIEW_STAGE_TEXTS
+from suture.interfaces.narrative.wording import (
+    MOVE_TEXTS,
+    REVIEW_CHOICE_TEXTS,
+    REVIEW_STAGE_TEXTS,
+    render_confidence,
+)
 
 NO_MODEL = "none"
 """The model name in the ledger of a run that uses no model."""
@@ -88,7 +94,9 @@ def _render_run_event(payload: Payload) -> str | None:
         case kinds.FlakyTestsInvestigated():
             return "; ".join(list_flaky_tests(payload))
         case kinds.RunPaused() | kinds.RunFinished():
-            confidence = f"; confidence {payload.confidence:.2f}" if payload.confidence else ""
+            confidence = (
+                f"; {render_confidence(payload.confidence, payload.reason)}" if payload.confidence else ""
+            )
             return f"{payload.outcome}: {render_reason(payload.reason)}{confidence}"
         case kinds.RunResumed(next_nodes=nodes):
             return f"resumed at: {', '.join(nodes) or 'the beginning'}"
@@ -238,7 +246,7 @@ def _render_candidate_event(payload: Payload) -> str | None:
             if not passed + failed:
                 return f"not checked {name}: there is no test or example to check it against"
             unreached = f", {payload.unreached} not reached" if payload.unreached else ""
-            return f"checked {name}: {passed} of {passed + failed} pass{unreached}"
+            return f"checked {name}: {format_share(passed, passed + failed, 'pass')}{unreached}"
         case kinds.CandidateRefused(candidate=candidate, reasons=reasons):
             more = f" (and {len(reasons) - 1} more)" if reasons[1:] else ""
             return f"candidate {candidate[:8]} is not run: {reasons[0]}{more}"
@@ -356,7 +364,8 @@ def _agent_stepped(step: kinds.AgentStepped) -> str:
     )
     if step.patch:
         broken = f", {step.regressed} of them passed before" if step.regressed else ""
-        parts.append(f"patch {step.patch}: {step.passed} of {step.passed + step.failed} tests pass{broken}")
+        counts = format_share(step.passed, step.passed + step.failed, "pass", "test")
+        parts.append(f"patch {step.patch}: {counts}{broken}")
     if step.problem:
         parts.append(AGENT_PROBLEMS[step.problem])
     if step.ending and step.ending not in ("passed", step.problem):

@@ -62,6 +62,19 @@ def format_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def format_share(count: int, total: int, verb: str, noun: str = "") -> str:
+    """Return how many of some tests or checks do something: `2 of 3 tests pass`, or `the only test passes`.
+
+    Args:
+        verb: What they do, in the plural, such as `pass` or `still fail`.
+        noun: What one of them is called. Without a noun, several stay unnamed: `2 of 3 pass`.
+    """
+    ending = "" if count != 1 else "es" if verb.endswith("s") else "s"
+    if total == 1:
+        return f"the only {noun or 'check'} {verb if count else f'does not {verb}'}{ending}"
+    return f"{count:,} of {total:,}{f' {noun}s' if noun else ''} {verb}{ending}"
+
+
 def render_label(label: str) -> str:
     """Return a candidate's label as a reader sees it.
 

@@ -30,7 +30,7 @@ from suture.interfaces.narrative.deselection_advice import deselection_hint
 from suture.interfaces.narrative.event_text import NO_MODEL, counterexample_lines
 from suture.interfaces.narrative.exit_codes import EXIT_CODES
 from suture.interfaces.narrative.judgement_text import MAX_SUMMARY_FINDINGS, list_facts
-from suture.interfaces.narrative.plain_text import format_count
+from suture.interfaces.narrative.plain_text import format_count, format_share
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.rival_text import is_chosen_by_person, rival_lines, undetermined_sentence
 from suture.interfaces.narrative.search_text import near_miss_lines
@@ -362,25 +362,25 @@ def _verification_lines(result: Result, noun: str) -> Iterator[str]:
         return
     total = len(verdict.passed) + len(verdict.failed)
     if result.ok:
-        passing = f"{total} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
-        yield f"{passing}, {render_judge(verdict.evidence, has_diff=bool(result.diff))}"
+        passing = format_share(total, total, "pass", noun)
+        yield f"{passing[0].upper()}{passing[1:]}, {render_judge(verdict.evidence, has_diff=bool(result.diff))}"
     else:
-        yield from failing_lines(verdict)
+        yield from failing_lines(verdict, noun)
     warned_of = ("passed_once", "flaky_tests") if result.warnings else ()
     notes = render_verdict_notes(note for note in verdict.notes if note.code not in warned_of)
     yield from (f"Note: {note}" for note in notes)
 
 
-def failing_lines(verdict: Verdict) -> Iterator[str]:
-    """Yield how many checks fail, and the first counterexamples."""
+def failing_lines(verdict: Verdict, noun: str) -> Iterator[str]:
+    """Yield how many checks fail, and the first counterexamples; `noun` is what a check is called."""
     tools = {outcome.check_id for outcome in verdict.outcomes if outcome.provenance == "tool"}
     tests = len(verdict.passed) + len(verdict.failed) - len(tools)
     findings = len(tools & verdict.failed)
     failed = len(verdict.failed) - findings
-    verb = "fails" if failed == 1 else "fail"
-    failing = f"{failed} of {tests} still {verb}" if failed or not findings else ""
+    failing = format_share(failed, tests, "still fail", noun) if failed or not findings else ""
     left = f"{format_count(findings, 'finding')} left" if findings else ""
-    yield f"{', '.join(filter(None, (left, failing)))}:"
+    text = ", ".join(filter(None, (left, failing)))
+    yield f"{text[0].upper()}{text[1:]}:"
     for counterexample in verdict.counterexamples[:MAX_COUNTEREXAMPLES]:
         yield from (f"  {line}" for line in counterexample_lines(counterexample))
 

@@ -24,6 +24,7 @@ from suture.interfaces.narrative.event_text import (
 from suture.interfaces.narrative.plain_text import (
     escape_line_breaks,
     format_count,
+    format_share,
     render_command,
     render_label,
 )
@@ -45,7 +46,8 @@ from suture.interfaces.narrative.search_text import (
     render_search_ending,
     trial_caveats,
 )
-from suture.interfaces.narrative.wording import OUTCOME_TEXTS, UNSHOWN_TEXTS
+from suture.interfaces.narrative.spend_text import ReplyTracker
+from suture.interfaces.narrative.wording import OUTCOME_TEXTS, UNSHOWN_TEXTS, render_confidence
 
 RENDERED_AS_IN_SHOW = (
     kinds.CandidateRegressed,
@@ -167,8 +169,8 @@ class ProgressNarrator:
     def _checked(self, checked: kinds.CandidateChecked) -> Iterator[str]:
         total = checked.passed + checked.failed
         if checked.candidate == UNCHANGED_CODE:
-            verb = "fails" if checked.failed == 1 else "fail"
-            counts = "all pass" if not checked.failed else f"{checked.failed} of {total} {verb}"
+            noun = "test" if total == 1 else ""  # the command that follows says what they are
+            counts = "all pass" if not checked.failed else format_share(checked.failed, total, "fail", noun)
             if checked.tool_checks:
                 counts = _diagnostic_counts(checked, f" of {render_tools(self._tools)}")
             elif checked.unreached:
@@ -183,8 +185,7 @@ class ProgressNarrator:
         if checked.tool_checks:
             yield f"{name}: {_diagnostic_counts(checked, ' left')}"
             return
-        checks = "tests" if self._kind == "heal" else "checks"
-        counts = f"{checked.passed} of {total} {checks} pass"
+        counts = format_share(checked.passed, total, "pass", "test" if self._kind == "heal" else "check")
         yield f"{name}: {counts if total else 'no test or example to check it against'}"
 
 
@@ -193,7 +194,7 @@ def _diagnostic_counts(checked: kinds.CandidateChecked, which: str) -> str:
     text = f"{format_count(checked.findings, 'finding') if checked.findings else 'no findings'}{which}"
     tests = checked.passed + checked.failed - checked.tool_checks
     passing = checked.passed - (checked.tool_checks - checked.findings)
-    return f"{text}, {passing} of {format_count(tests, 'test')} pass" if tests else text
+    return f"{text}, {format_share(passing, tests, 'pass', 'test')}" if tests else text
 
 
 def render_short_result(
@@ -212,14 +213,16 @@ def render_short_result(
     yield from judgement_lines(result)
     yield from rival_lines(result, folder, suggest_commands=suggest_commands)
     if not result.ok:
-        yield from _best_so_far_lines(result)
+        yield from _best_so_far_lines(result, "test" if is_heal_run(folder) else "check")
     if (written := last_payload(events, kinds.CertificateWritten)) is not None:
         is_new = not is_heal_run(folder)
-        yield from certificate_summary_lines(written, folder.id, result.confidence, is_new=is_new)
+        confidence = render_confidence(result.confidence, result.reason)
+        yield from certificate_summary_lines(written, folder.id, confidence, is_new=is_new)
     yield from caution_lines(result, folder, suggest_commands=suggest_commands)
     if suggest_commands:
         yield from next_step_lines(result, folder, model)
-    yield f"{_spend_summary(result.spend)}. More: suture show {folder.id}"
+    replies = ReplyTracker(events).render()
+    yield f"{'; '.join(filter(None, (_spend_summary(result.spend), replies)))}. More: suture show {folder.id}"
 
 
 def evidence_sentence(result: Result, folder: RunFolder) -> str:
@@ -234,7 +237,8 @@ def evidence_sentence(result: Result, folder: RunFolder) -> str:
     events, noun = read_ledger(folder.ledger_path).events, "test" if is_heal_run(folder) else "check"
     baseline = _find_baseline(events)
     total = len(verdict.passed) + len(verdict.failed)
-    passing = text = f"{len(verdict.passed)} of {format_count(total, noun)} pass{'es' if total == 1 else ''}"
+    counts = format_share(len(verdict.passed), total, "pass", noun)
+    passing = text = f"{counts[0].upper()}{counts[1:]}"
     if any(outcome.provenance == "tool" for outcome in verdict.outcomes):
         if not result.ok:
             return ""  # the failing checks are listed
@@ -315,7 +319,7 @@ def outcome_sentence(result: Result, events: Sequence[Event], *, heals: bool) ->
             return unshown
         count, failing = len(verdict.passed), len(result.failing_tests)
         success, check = ("Healed", "test") if heals else ("Done", "check")
-        passing = f"all {count} {check}s pass" if count != 1 else f"the one {check} passes"
+        passing = f"all {count} {check}s pass" if count != 1 else format_share(1, 1, "pass", check)
         if any(outcome.provenance == "tool" for outcome in verdict.outcomes):
             passing = _render_removed_findings(verdict, events)
         if (undetermined := last_payload(events, kinds.RepairUndetermined)) is not None:
@@ -335,7 +339,7 @@ def _render_removed_findings(verdict: Verdict, events: Sequence[Event]) -> str:
     gone = f"{format_count(findings, 'finding')} of {names} {'is' if findings == 1 else 'are'} gone"
     text = gone if findings else f"{names} reports nothing"
     tests = sum(outcome.provenance != "tool" for outcome in verdict.outcomes)
-    tests_text = f"all {tests} tests pass" if tests != 1 else "the one test passes"
+    tests_text = f"all {tests} tests pass" if tests != 1 else format_share(1, 1, "pass", "test")
     return f"{text}, and {tests_text}" if tests else f"{text}, and no tests ran"
 
 
@@ -345,11 +349,11 @@ def _find_baseline(events: Sequence[Event]) -> kinds.CandidateChecked | None:
     return next((checked for checked in checks if checked.candidate == UNCHANGED_CODE), None)
 
 
-def _best_so_far_lines(result: Result) -> Iterator[str]:
+def _best_so_far_lines(result: Result, noun: str) -> Iterator[str]:
     if result.candidate is not None and result.diff:
         yield f"Best so far: {change_size(result)}"
     if result.verdict is not None and result.verdict.failed:
-        yield from failing_lines(result.verdict)
+        yield from failing_lines(result.verdict, noun)
 
 
 def _spend_summary(spend: Spend) -> str:

@@ -32,12 +32,12 @@ from suture.core.records import Candidate, Evidence, Spend, Verdict, VerdictNote
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, counterexample_lines, render_event
 from suture.interfaces.narrative.judgement_text import missed_mistake_lines
-from suture.interfaces.narrative.plain_text import join_lines, name_candidate, render_label
+from suture.interfaces.narrative.plain_text import format_share, join_lines, name_candidate, render_label
 from suture.interfaces.narrative.result_text import is_heal_run
 from suture.interfaces.narrative.rival_text import comparison_lines
 from suture.interfaces.narrative.search_text import near_miss_lines
-from suture.interfaces.narrative.spend_text import describe_share, describe_spend
-from suture.interfaces.narrative.wording import render_judge, render_verdict_notes
+from suture.interfaces.narrative.spend_text import ReplyTracker, describe_share, describe_spend
+from suture.interfaces.narrative.wording import render_judge, render_moves, render_verdict_notes
 from suture.project.workspace import unified_diff
 
 MAX_COUNTEREXAMPLES = 5
@@ -77,6 +77,7 @@ def run_as_json(run: RunFolder) -> dict[str, Any]:
             "seconds": round(spend.seconds, 3),
             **{f"by_{group}": _spend_by(ledger, group) for group in SPEND_GROUPS},
         },
+        "replies_without_code": ReplyTracker(ledger.events).without_code,
         "torn_lines": list(ledger.torn_lines),
         "events": [encode_event(event) for event in ledger.events],
     }
@@ -97,12 +98,14 @@ class _StorySummary:
         ledger: The ledger with only those events that tell the task and the run's state.
         spend: What the run has spent.
         groups: What its roles and its kinds of moves have spent.
+        replies: How many replies of models brought no new code.
     """
 
     def __init__(self, reading: LedgerReading) -> None:
         self._reading = reading
         self.ledger = LedgerContents(events=())
         self.spend = SpendTracker()
+        self.replies = ReplyTracker()
         self.groups = [GroupSpendTracker(group) for group in SPEND_GROUPS]
 
     def iter_events(self) -> Iterator[Event]:
@@ -111,6 +114,7 @@ class _StorySummary:
         event: Event | None = None
         for event in self._reading.iter_events():
             self.spend.add([event])
+            self.replies.add(event)
             for group in self.groups:
                 group.add([event])
             if event.kind.startswith("run."):
@@ -166,10 +170,12 @@ def _end_lines(run: RunFolder, state: str, summary: _StorySummary) -> Iterator[s
         yield "the run has no result: its process was killed, or the machine went down"
     # What a running run has reserved is not spent yet.
     spent = summary.spend.spend(with_reservations=state != "running")
-    yield f"spent: {describe_spend(spent, {})}"
+    yield "; ".join(filter(None, (f"spent: {describe_spend(spent, {})}", summary.replies.render())))
     for group in summary.groups:
         for name, spend in group.spend().items():
-            yield f"  {group.group_by} {name}: {describe_share(spend)}"
+            is_role = group.group_by == "role"
+            user = f"role {name.replace('_', ' ')}" if is_role else f"for {render_moves(name)}"
+            yield f"  {user}: {describe_share(spend)}"
 
 
 def _spend_by(ledger: LedgerContents, group: Literal["role", "move"]) -> dict[str, Any]:
@@ -276,7 +282,7 @@ class _RunAfterStep:
     """A run as it was after one of its steps.
 
     Attributes:
-        noun: What the checks of this kind of run are called.
+        noun: What a check of this kind of run is called.
         label: The label of the best candidate.
         files: The files of the best candidate.
         verdict: How the best candidate was first judged.
@@ -331,8 +337,8 @@ def _step_lines(run: str, state: _RunAfterStep) -> Iterator[str]:
         yield "best: no candidate yet"
     else:
         total = len(verdict.passed) + len(verdict.failed) if verdict else 0
-        passed = f"{len(verdict.passed)} of {total} {state.noun} pass" if verdict and total else "not checked"
-        yield f"best: {name_candidate(state.best, state.label)}: {passed}"
+        counts = format_share(len(verdict.passed), total, "pass", state.noun) if verdict and total else ""
+        yield f"best: {name_candidate(state.best, state.label)}: {counts or 'not checked'}"
         for path, text in sorted(state.files.items()):
             yield f"  {path}:"
             yield from (f"    {line}" for line in text.splitlines())
@@ -368,7 +374,7 @@ def _state_after_step(run: RunFolder, step: int) -> _RunAfterStep:
         step=step,
         last_step=last,
         best=best,
-        noun="tests" if is_heal_run(run) else "checks",
+        noun="test" if is_heal_run(run) else "check",
         label=first_check.label if first_check else "",
         files=run.load_record(Candidate, blobs[0]).files if blobs else {},
         verdict=run.load_record(Verdict, first_check.verdict) if first_check else None,

@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from suture.core.ledger import Event, kinds
 from suture.core.records import Spend
+from suture.errors import EditDoesNotApply, MalformedReply, MissingAnswer, UnchangedCode
 from suture.interfaces.narrative.plain_text import format_count
 
 SPEND_UNITS = (("attempts", "attempts"), ("tokens", "tokens"), ("money", "$"), ("seconds", "s"))
 """(field of `Spend`, unit) in the order in which they are shown."""
+
+UNUSABLE_REPLIES = frozenset(
+    error.__name__ for error in (MalformedReply, MissingAnswer, UnchangedCode, EditDoesNotApply)
+)
+"""Errors of a move whose reply arrived and brought no candidate."""
+
+
+class ReplyTracker:
+    """Counts the replies that brought no new code: no usable code, or that of an earlier candidate.
+
+    Args:
+        events: The run's events, or those so far.
+    """
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.without_code = 0
+        self._candidates: set[str] = set()
+        for event in events:
+            self.add(event)
+
+    def add(self, event: Event) -> None:
+        """Count the next event of the run."""
+        match event.payload:
+            case kinds.MoveFailed(error_type=error_type):
+                self.without_code += error_type in UNUSABLE_REPLIES
+            case kinds.CandidateProposed(candidate=candidate, origin="sample" | "repair"):
+                self.without_code += candidate in self._candidates
+                self._candidates.add(candidate)
+            case kinds.CandidateProposed(candidate=candidate):
+                self._candidates.add(candidate)
+
+    def render(self) -> str:
+        """Return a note such as `3 replies brought no new code`; empty if every reply brought some."""
+        count = self.without_code
+        return f"{count} {'reply' if count == 1 else 'replies'} brought no new code" if count else ""
 
 
 def describe_spend(spend: Spend, limits: Mapping[str, float | None]) -> str:

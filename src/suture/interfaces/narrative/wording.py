@@ -6,7 +6,7 @@ code without words is found before a user meets it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the help page imports this module, and the event types are dozens
@@ -16,7 +16,9 @@ if TYPE_CHECKING:  # the help page imports this module, and the event types are 
         CapabilityUse,
         Evidence,
         MoveKind,
+        Origin,
         Outcome,
+        Reason,
         ReasonNote,
         VerdictNote,
         VerdictNoteCode,
@@ -57,6 +59,23 @@ MOVE_TEXTS: dict[MoveKind, str] = {
     "ask": "asking you about results",
     "stop": "stop",
 }
+PHASE_TEXTS = {
+    "prepare": "first test run",
+    "search": "small edits without a model",
+    "model": "replies of models",
+    "checks": "testing candidates",
+    "certification": "certifying the result",
+}
+"""The phases of `suture metrics` in words."""
+ORIGIN_TEXTS: dict[Origin, str] = {
+    "user": "your code",
+    "mutation": "small edits without a model",
+    "fix": "fixes by linters",
+    "sample": "fresh candidates",
+    "repair": "repairs",
+    "edit": "your own versions",
+}
+"""How candidates were produced, in words."""
 REVIEW_STAGE_TEXTS: dict[ReviewStage, str] = {
     "search": "small edits without a model",
     "samples": "fresh candidates",
@@ -148,6 +167,22 @@ def describe_evidence(evidence: Evidence, *, has_diff: bool) -> str:
 def render_judge(evidence: Evidence, *, has_diff: bool) -> str:
     """Return what decided, for the terminal."""
     return f"judged by {describe_evidence(evidence, has_diff=has_diff)}"
+
+
+def render_confidence(confidence: float, reason: Reason) -> str:
+    """Return the confidence in a result: `confidence 0.95`, or `unverified` if no check is the user's.
+
+    The number estimates how likely code is right that passes its checks. It says nothing about code that only
+    Suture's own checks verify.
+    """
+    return "unverified" if UNSHOWN_TEXTS.keys() & {*reason.notes} else f"confidence {confidence:.2f}"
+
+
+def render_moves(names: str) -> str:
+    """Return the moves of a decision in words; `names` are their kinds, such as `mutate` or `sample, repair`."""
+    texts: Mapping[str, str] = {str(kind): text for kind, text in MOVE_TEXTS.items()}
+    texts = {**texts, "start": PHASE_TEXTS["prepare"]}
+    return ", ".join(texts.get(name, name.replace("_", " ")) for name in names.split(", "))
 
 
 def render_verdict_notes(notes: Iterable[VerdictNote]) -> list[str]:

@@ -140,6 +140,9 @@ class RunDetails(BaseModel):
     caller: str | None = Field(default=None, description="Its owner: the caller who started it here.")
     error: dict[str, Any] | None = Field(default=None, description="Why its job ended without an outcome.")
     spend: dict[str, Any] = {}
+    replies_without_code: int = Field(
+        default=0, description="How many replies brought no code, or that of an earlier candidate."
+    )
     question: dict[str, Any] | None = Field(default=None, description="The question that the run waits for.")
     title: str = Field(default="", description="What a reader knows the run by.")
     kind: str = ""
@@ -165,6 +168,9 @@ class RunDetails(BaseModel):
     applied: list[str] = Field(default=[], description="The files of the project that the run has changed.")
     can_apply: bool = Field(
         default=False, description="Whether an admin may apply it, or undo that, in its project."
+    )
+    why_not_applicable: str = Field(
+        default="", description="Why a healed change cannot be applied by this server, and what applies it."
     )
     pull_request: PullRequest | None = Field(
         default=None, description="null: the project is no checkout of a branch from GitHub."

@@ -101,7 +101,7 @@ def run_details(
     fields: dict[str, Any] = describe_request(job) if job is not None else {}
     if has_ledger(folder):
         run_json = run_as_json(folder)
-        fields.update(outcome=run_json["outcome"], reason=run_json["reason"], spend=run_json["spend"])
+        fields |= {name: run_json[name] for name in ("outcome", "reason", "spend", "replies_without_code")}
         if with_events:
             fields["events"] = run_json["events"]
         fields |= _describe_task(folder) | _describe_result(folder)
@@ -111,6 +111,15 @@ def run_details(
             from suture.interfaces.web.pull_requests import describe_pull_request
 
             fields |= {"can_apply": True, "pull_request": describe_pull_request(folder, project, settings)}
+        elif (
+            is_healed
+            and fields["kind"] == "heal"
+            and not (fields["applied"] or _is_copy(fields["project"], settings))
+        ):
+            fields["why_not_applicable"] = (
+                "There is no button to apply this change, because the server was not started with the folder "
+                f"{fields['project']}. To apply it, run in that folder: suture apply {folder.id}"
+            )
     if state == "waiting":
         from suture.api import pending_review
 
@@ -119,6 +128,11 @@ def run_details(
             fields["question"] = {**review_as_json(review), "key": review.key, "texts": texts}
     owner = pool.find_owner(folder.id) or None
     return RunDetails(run=folder.id, state=state, caller=owner, error=error, **fields)
+
+
+def _is_copy(project: str, settings: Settings) -> bool:
+    """Return whether a project is an unpacked archive or a clone that the server made, which nobody works in."""
+    return Path(project).is_relative_to(settings.paths.home.expanduser().resolve())
 
 
 def _lacks_model(job: Job, settings: Settings) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
@@ -21,6 +21,8 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_text,
     stdout_columns,
 )
+from suture.interfaces.narrative.plain_text import format_count
+from suture.interfaces.narrative.wording import ORIGIN_TEXTS, PHASE_TEXTS, render_moves
 
 COLUMNS = ("run", "folder", "task", "outcome", "spent", "when")
 MIN_TITLE_CHARS = 28
@@ -42,13 +44,14 @@ SinceOption = Annotated[
 Project = Annotated[str, Option("--project", metavar="PART", help="Part of the project's folder name.")]
 ModelPart = Annotated[str, Option("--model", metavar="PART", help="Part of the model's name.")]
 RunKind = Annotated[str, Option("--kind", metavar="KIND", help="`write` or `heal`.")]
-BREAKDOWNS = {
-    "tokens_by_role": "tokens",
-    "seconds_by_phase": "seconds",
-    "errors": "errors",
-    "candidates": "candidates",
+BREAKDOWNS: dict[str, tuple[str, Mapping[str, str]]] = {
+    "tokens_by_role": ("tokens of the role", {}),
+    "seconds_by_phase": ("seconds in all", PHASE_TEXTS),
+    "errors": ("errors", {}),
+    "candidates": ("candidates", {str(origin): text for origin, text in ORIGIN_TEXTS.items()}),
 }
-"""Keys of the summary that hold a number for each role, phase or kind, and the label of their rows."""
+"""Keys of the summary that hold a number for each role, phase or kind -> the label of their rows, and the words for
+these."""
 
 
 @handle_errors
@@ -204,10 +207,15 @@ def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "tokens", f"{summary['tokens']:,}"
     yield "money", f"${summary['money']:.4f}"
     seconds = summary["run_seconds"]
-    yield "seconds of a run", f"median {seconds['median']:,}, p95 {seconds['p95']:,}"
+    yield "seconds of a run", _render_spread(seconds)
     for move, spread in summary["iteration_seconds"].items():
-        counts = f"median {spread['median']:,}, p95 {spread['p95']:,}, {spread['count']:,} of them"
-        yield f"seconds, iteration of {move}", counts
-    for key, label in BREAKDOWNS.items():
-        yield from ((f"{label}, {name}", f"{round(value, 1):,}") for name, value in summary[key].items())
+        text = f"{_render_spread(spread)}, {format_count(spread['count'], 'move')}"
+        yield f"seconds of one move: {render_moves(move)}", text
+    for key, (label, texts) in BREAKDOWNS.items():
+        for name, value in summary[key].items():
+            yield f"{label}: {texts.get(name, name.replace('_', ' '))}", f"{round(value, 1):,}"
     yield "memories", f"{summary['memories']:,}"
+
+
+def _render_spread(spread: Mapping[str, float]) -> str:
+    return f"median {spread['median']:,}, 95th percentile {spread['p95']:,}"

@@ -31,7 +31,7 @@ from suture.interfaces.cli.terminal.terminal_output import (
     print_text,
     stdin_is_terminal,
 )
-from suture.interfaces.narrative.plain_text import join_lines, name_candidate
+from suture.interfaces.narrative.plain_text import format_share, join_lines, name_candidate
 from suture.interfaces.narrative.review_text import (
     answer_instructions,
     example_lines,
@@ -276,7 +276,7 @@ def _context_lines(question: Review) -> Iterator[str]:
     total = len(verdict.passed) + len(verdict.failed) if verdict else 0
     counts = "no test or example to check it against"
     if verdict and total:
-        counts = f"{len(verdict.passed)} of {total} pass"
+        counts = format_share(len(verdict.passed), total, "pass")
     yield f"{name_candidate(question.candidate.hash, question.candidate.label)}: {counts}"
     for counterexample in question.facts[:MAX_COUNTEREXAMPLES]:
         yield from (f"  {line}" for line in counterexample_lines(counterexample))

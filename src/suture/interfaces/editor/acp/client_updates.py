@@ -47,7 +47,7 @@ from suture.core.records import Candidate, Task, Verdict
 from suture.errors import StorageError
 from suture.interfaces.editor.tuning import MAX_COUNTEREXAMPLES, MAX_DIFF_CHARS
 from suture.interfaces.narrative.event_text import counterexample_lines
-from suture.interfaces.narrative.plain_text import escape_markdown, sanitize_text
+from suture.interfaces.narrative.plain_text import escape_markdown, format_share, sanitize_text
 from suture.interfaces.narrative.review_text import render_review_question, review_as_text
 from suture.interfaces.narrative.run_progress_text import ProgressNarrator
 from suture.project.workspace import decode_text
@@ -175,7 +175,7 @@ class RunUpdates:
 
     async def _finish_candidate_call(self, checked: CandidateChecked) -> None:
         total = checked.passed + checked.failed
-        lines = [f"{checked.passed} of {total} pass"]
+        lines = [format_share(checked.passed, total, "pass")]
         try:
             verdict = self._folder.load_record(Verdict, checked.verdict)
         except StorageError:

@@ -24,7 +24,7 @@ from suture.core.records import Candidate, CheckOutcome, Counterexample, Result,
 from suture.errors import StorageError
 from suture.interfaces.editor.tuning import MAX_MESSAGE_CHARS, MAX_RELATED
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, counterexample_lines
-from suture.interfaces.narrative.plain_text import sanitize_text
+from suture.interfaces.narrative.plain_text import format_share, sanitize_text
 from suture.project.workspace import decode_text
 
 RecordT = TypeVar("RecordT", Task, Verdict, Result)
@@ -302,7 +302,7 @@ def _apply_action(
     return types.CodeAction(
         title=(
             f"Heal {sanitize_text(failing.test, 100)} "
-            f"(verified: {findings.passing} of {findings.total} tests pass)"
+            f"(verified: {format_share(findings.passing, findings.total, 'pass', 'test')})"
         ),
         kind=types.CodeActionKind.QuickFix,
         diagnostics=[diagnostic],

@@ -3,16 +3,16 @@
 import { get, sentence, text } from "./api.js";
 import { code, el, field, fill, note, reloadable, svg, table } from "./dom.js";
 import { diffView } from "./diff.js";
-import { candidateChoice, candidateName, checksName, factView, hasRun, nothingYet, drawIfChanged } from "./panel.js";
+import { candidateChoice, candidateName, checksName, factView, hasRun, nothingYet, passText, drawIfChanged } from "./panel.js";
 
 // A candidate's size, and the distance from one candidate to the next, in pixels.
 const BOX = { width: 216, height: 58, across: 256, down: 74 };
 // The characters of a label that fit into its box.
 const MAX_LABEL = 27;
-const ORIGINS = { user: "you", mutation: "search", model: "model" };
+const ORIGINS = { user: "you", edit: "you", mutation: "search", fix: "linter", sample: "model", repair: "model" };
 const STATUS = { passed: "passes", failed: "fails", error: "error", timeout: "timed out", missing: "missing", skipped: "skipped" };
 
-const scoreText = (one) => (one.passed === null ? "not checked yet" : `${one.passed} of ${one.passed + one.failed} pass`);
+const scoreText = (one) => (one.passed === null ? "not checked yet" : passText(one.passed, one.passed + one.failed));
 const kindOf = (one) => (one.passed === null ? "open" : one.failed === 0 ? "good" : one.passed ? "half" : "bad");
 
 async function candidatesOf(state) {
@@ -20,15 +20,15 @@ async function candidatesOf(state) {
 }
 
 export async function candidatesPanel(body, state) {
-  const draw = drawIfChanged((candidates) => {
+  const draw = drawIfChanged(([candidates, unused]) => {
     if (!candidates.length) return nothingYet(body, state, "No candidates");
     const rows = candidates.map((one, n) => [
       candidateName(one, n), ORIGINS[one.origin] ?? one.origin, parentName(one, candidates), scoreText(one),
       [one.best ? "best" : "", one.regressed ? "breaks a passing test" : "", one.unconfirmed ? "passed only once" : "", ...one.warnings].filter(Boolean).join("; "),
     ]);
-    return fill(body, lineage(candidates, state), comparison(candidates, state), el("details", {}, el("summary", {}, "All candidates as a table"), table("All candidates", ["candidate", "made by", "made from", checksName(state.shown), "remarks"], rows)));
+    return fill(body, lineage(candidates, state), unused ? el("p", { class: "hint" }, `${unused} more ${unused === 1 ? "reply" : "replies"} brought no new code.`) : null, comparison(candidates, state), el("details", {}, el("summary", {}, "All candidates as a table"), table("All candidates", ["candidate", "made by", "made from", checksName(state.shown), "remarks"], rows)));
   });
-  return async () => draw(await candidatesOf(state));
+  return async () => draw([await candidatesOf(state), state.shown.replies_without_code]);
 }
 
 // The code of two candidates, side by side; by default of the chosen or best one and the one that it was made from.

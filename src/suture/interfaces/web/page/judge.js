@@ -13,11 +13,12 @@ const FACTS = {
 // The severity of a finding -> its colour, and the word that says the same.
 const SEVERITY = { reject: ["bad", "Rejects"], remark: ["warn", "Remark"], note: ["", "Note"] };
 
-// With a run in the address, its change is filled in: as a patch, or as the working tree if it is applied there.
+// With a run in the address, its change is judged at once: as a patch, or as the working tree if it is applied there.
 export async function judgePage({ view, signal, caller, parts: [judgement], query }) {
   const heading = [el("h1", {}, "Judge a change"), el("p", { class: "hint" }, "Suture runs the tests with and without the change, and looks for signs that it games them. No model is used. ", el("a", { href: "#/?kind=judged" }, "Earlier judgements"))];
   const result = el("div", { "aria-live": "polite" });
-  const form = el("details", { open: !judgement }, el("summary", { hidden: !judgement }, "Judge another change"));
+  const run = !judgement && /^[0-9a-f-]+$/.test(query.get("run") ?? "") ? await get(`/v1/runs/${query.get("run")}`, signal) : null;
+  const form = el("details", { open: !judgement && !run }, el("summary", { hidden: !judgement }, "Judge another change"));
   const finish = (report) => {
     fill(result, verdictView(report));
     form.open = false;
@@ -28,7 +29,6 @@ export async function judgePage({ view, signal, caller, parts: [judgement], quer
   if (caller.role === "viewer") return fill(view, heading, judgement ? result : note("Judging requires the role runner."));
   const projects = await get("/v1/projects", signal);
   if (!projects.roots.length) return fill(view, heading, note("This server allows no project folders. Start it with the folders of your projects: suture ui FOLDER."), result);
-  const run = /^[0-9a-f-]+$/.test(query.get("run") ?? "") ? await get(`/v1/runs/${query.get("run")}`, signal) : null;
   const project = projectChooser(projects, {}, run?.project ?? "");
   const patch = el("textarea", { rows: "10", spellcheck: "false", class: "code", placeholder: "diff --git a/shop.py b/shop.py" });
   const base = el("input", { type: "text", spellcheck: "false", placeholder: "Such as main, v1.2 or HEAD~1" });
@@ -47,7 +47,7 @@ export async function judgePage({ view, signal, caller, parts: [judgement], quer
   const turn = (chosen) => { source = chosen; fill(slot, kinds[source].node); };
   const submit = el("button", { type: "submit", class: "main" }, "Judge");
   const judge = async (event) => {
-    event.preventDefault();
+    event?.preventDefault();
     submit.disabled = true;
     const controls = { base, patch, test, ...project.controls };
     showFault(null, result, controls);
@@ -58,6 +58,7 @@ export async function judgePage({ view, signal, caller, parts: [judgement], quer
       finish(report);
       history.replaceState(null, "", `#/judge/${report.id}`); // so that the verdict can be read again
     } catch (error) {
+      form.open = true;
       if (!signal.aborted) showFault(error, result, controls);
     } finally {
       progress.stop();
@@ -71,6 +72,7 @@ export async function judgePage({ view, signal, caller, parts: [judgement], quer
       el("details", {}, el("summary", {}, "Options"), field("Test command", test, "Default: detected from the project's files.")),
       el("div", { class: "row" }, submit)));
   if (shown) finish(shown);
+  if (run) judge();
   return fill(view, heading, result, form);
 }
 

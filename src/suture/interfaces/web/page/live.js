@@ -1,7 +1,7 @@
 // A run in progress: its phases with a moving clock, the words that a model is writing, the tests, and the candidates.
 
 import { count, el, elapsed, fill, note } from "./dom.js";
-import { checksName, startOf } from "./panel.js";
+import { checksName, passText, startOf } from "./panel.js";
 
 // The phases of a run, in order, with what each of them does.
 const PHASES = { prepare: "Run your tests", search: "Try small edits", write: "Ask the model", check: "Test candidates", certify: "Check the result" };
@@ -73,7 +73,7 @@ function dots(checks, noun) {
   const best = checks.reduce((one, other) => (one && one.passed >= other.passed ? one : other), null);
   const total = best ? best.passed + best.failed : 0;
   if (!total) return null;
-  const [shown, words] = [Math.min(total, MAX_DOTS), `${best.passed} of ${total} ${noun} pass`];
+  const [shown, words] = [Math.min(total, MAX_DOTS), passText(best.passed, total, noun)];
   const green = Math.floor((best.passed / total) * shown);
   return el("p", { class: "dots", role: "img", "aria-label": words }, Array.from({ length: shown }, (_, n) => el("span", { class: n < green ? "dot passed" : "dot" })), el("span", { class: "hint" }, words));
 }

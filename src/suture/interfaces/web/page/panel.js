@@ -23,6 +23,9 @@ export const badge = (outcome, doubt = "") => (doubt ? el("span", { class: "badg
 // When a run was requested, in seconds since the epoch: every clock of it starts there. `undefined` before its first event.
 export const startOf = (events) => (events.length ? events[0].time_s - (events[0].data.preparation_s ?? 0) : undefined);
 
+// How many checks pass: "2 of 3 tests pass", or "the only test passes". Without a noun, several stay unnamed.
+export const passText = (passed, total, nouns = "") => (total === 1 ? `the only ${nouns.slice(0, -1) || "check"} ${passed ? "passes" : "does not pass"}` : [`${passed} of ${total}`, nouns, passed === 1 ? "passes" : "pass"].filter(Boolean).join(" "));
+
 // A counterexample: the smallest call that fails, named by its test unless that stands beside it.
 export function factView(fact, test = fact.check_id) {
   const place = fact.file ? `${fact.file}${fact.line ? `, line ${fact.line}` : ""}` : "";

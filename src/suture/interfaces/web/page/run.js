@@ -181,8 +181,8 @@ function headOf(state, refresh) {
       sentence ? el("p", { class: "evidence" }, sentence) : null,
       remarks?.length ? el("ul", { class: "remarks" }, remarks.map((one) => el("li", {}, one))) : null]],
     [confidence, ({ shown, events }) => (shown.state === "ended" && shown.outcome === "healed" && shown.confidence ? [shown.confidence, shown.doubt, confidenceReason(shown, events)] : null), (found) =>
-      (found ? el("p", { class: found[1] ? "warn" : null }, `Confidence: ${found[1] === "unverified" ? "low: check the code yourself before you use it" : confidenceText(found[0])}${found[2] ? `, because ${found[2]}` : ""}.`) : null)],
-    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, shown.can_apply, shown.applied, Boolean(diff), has("moves.decided")({ events }), shown.doubt, shown.pull_request], ([now, ended, canApply, applied, there, decided, isOpen, pull]) => [
+      (found ? el("p", { class: found[1] ? "warn" : null }, `Confidence: ${found[1] === "unverified" ? "unverified: check the code yourself before you use it" : confidenceText(found[0])}${found[2] ? `, because ${found[2]}` : ""}.`) : null)],
+    [acts, ({ shown, events, diff }) => [shown.state, shown.outcome, [shown.can_apply, shown.why_not_applicable], shown.applied, Boolean(diff), has("moves.decided")({ events }), shown.doubt, shown.pull_request], ([now, ended, [canApply, whyNot], applied, there, decided, isOpen, pull]) => [
       el("p", { class: "row acts" },
         canApply && caller.role === "admin" ? (applied.length ? button("Undo", ask("undo", "Undone: your files are as they were before.")) : button("Apply", apply, { class: isOpen ? null : "main" })) : null,
         mayRun && isOpen === "unverified" ? el("a", { href: `#/new?run=${run}`, class: "button main" }, "Add examples and run again") : null,
@@ -194,6 +194,7 @@ function headOf(state, refresh) {
         mayChange && (now === "stopped" || (now === "ended" && ["cancelled", "infra_error"].includes(ended))) ? button("Resume", ask("resume"), { class: "main" }) : null,
         mayRun && now === "refused" ? el("a", { href: "#/new", class: "button main" }, "New run") : null,
         mayChange && now === "ended" && decided ? button("Try again with ...", () => openFork(state, again), { class: ["healed", "cancelled", "infra_error"].includes(ended) ? null : "main" }) : null),
+      whyNot || (canApply && caller.role !== "admin") ? el("p", { class: "hint" }, whyNot || "Applying a change requires the role admin.") : null,
       ended === "budget_exhausted" && !decided ? el("p", { class: "hint" }, ADVICE.BudgetExceeded) : null,
       pull?.state === "no_token" && caller.role === "admin" ? el("p", { class: "hint" }, "To open pull requests here, set SUTURE_KEYS_CI to a token of GitHub and start the server again.") : null]],
   ].map(([slot, of, draw]) => [of, drawIfChanged(async (data) => { fill(slot, await draw(data)); })]);

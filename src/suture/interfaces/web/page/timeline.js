@@ -3,7 +3,7 @@
 import { get, post } from "./api.js";
 import { add, button, choice, code, count, dollars, el, elapsed, fault, field, fill, note, reloadable, seconds } from "./dom.js";
 import { phasesOf } from "./live.js";
-import { checksName, factView, startOf } from "./panel.js";
+import { checksName, factView, passText, startOf } from "./panel.js";
 import { choices } from "./start.js";
 
 // The newest events that are shown at first, so that a long run is drawn quickly. By judgement, not measured.
@@ -98,7 +98,7 @@ async function stepView(state, at) {
   const [step, recipes, models] = await Promise.all([get(`/v1/runs/${state.run}/steps/${at}`, state.signal), get("/v1/recipes", state.signal), get("/v1/models", state.signal)]);
   const total = step.passed + step.failed;
   return [
-    el("p", {}, step.best ? `Best candidate at this step: ${step.label || step.best.slice(0, 8)}, ${step.passed} of ${total} ${checksName(state.shown)} pass.` : "There was no candidate yet: this is how the run began."),
+    el("p", {}, step.best ? `Best candidate at this step: ${step.label || step.best.slice(0, 8)}, ${passText(step.passed, total, checksName(state.shown))}.` : "There was no candidate yet: this is how the run began."),
     el("p", {}, `Spent up to this step: ${count(step.spend.attempts)} candidates by the model, ${count(step.spend.tokens)} tokens, ${dollars(step.spend.money)}, ${seconds(step.spend.seconds)}.`),
     step.next_text ? el("p", {}, `Decision after this step: ${step.next_text.replace(/^next: /, "")}`) : null,
     Object.entries(step.files).map(([path, text]) => [el("h3", {}, path), code(text, path)]),
