@@ -14,6 +14,9 @@ from bench.made_rows import make_benchmark_rows, write_rows
 from interfaces.web.real_browser import PATIENCE_MS, BrowserPage
 from interfaces.web.real_server import CORRECT_REPLY, Server, write_scripted_model
 from interfaces.web.uploaded_projects import BROKEN_PROJECT, zip_project
+from project_runs import CHANGE, add_healed_run
+from suture.core.ledger import Ledger, RunFolder, kinds, read_ledger
+from suture.core.records import Candidate
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(300)]
 WRONG_REPLY = "```python\ndef double(n):\n    return 4 * n\n```"
@@ -47,6 +50,24 @@ def server(folder: Path) -> Iterator[Server]:
     )
     with Server(folder, *options, "--set", "serve.git=https://git.example.com/team/") as started_server:
         yield started_server
+
+
+def test_a_run_in_a_folder_that_is_not_served_says_how_to_apply_it(
+    browser_page: BrowserPage, server: Server
+) -> None:
+    run = RunFolder(server.home / "runs" / add_healed_run(server.folder / "outside", server.home, CHANGE))
+    candidate = Candidate(files=CHANGE, origin="sample")
+    blob = run.save_record(candidate)
+    proposal = kinds.CandidateProposed(candidate=candidate.hash, blob=blob, origin="sample")
+    with Ledger(run.ledger_path) as ledger:
+        end = read_ledger(run.ledger_path).events[-1].payload
+        ledger.append_all([proposal, proposal, end])
+
+    page = browser_page.visit(f"/runs/{run.id}/candidates")
+
+    expect(page.locator(".acts + .hint")).to_contain_text(f"run in that folder: suture apply {run.id}")
+    expect(page.get_by_role("button", name="Apply", exact=True)).to_have_count(0)
+    expect(page.get_by_text("1 more reply brought no new code.")).to_be_visible()
 
 
 def test_an_archive_can_be_uploaded_and_healed(browser_page: BrowserPage) -> None:
