@@ -268,10 +268,6 @@ class Inspections:
             parent = self._parents.get(parent)
         return parent if isinstance(parent, CONDITIONS) else None
 
-    def _list_conditions(self, node: ast.AST) -> set[Variable]:
-        condition = self._find_condition(node)
-        return set() if condition is None else self._list_variables(_get_subject(condition))
-
     def _holds_answer(self, variable: Variable) -> bool:
         return any(
             self._depends_on_answer(binding.value)

@@ -16,7 +16,6 @@ Variable = tuple[Scope, str]
 """(scope, name). An attribute of `self` counts as a variable of the module that is named `self.rows`."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SEQUENCES = (ast.Tuple, ast.List)
 
 
