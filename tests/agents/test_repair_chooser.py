@@ -5,25 +5,12 @@ from __future__ import annotations
 import pytest
 
 from suture.agents.prompting.prompt_files import packaged_prompt
-from suture.agents.roles.repair_chooser import ChoiceBrief, draft_choice_prompt, find_test_source, read_choice
+from suture.agents.roles.repair_chooser import ChoiceBrief, draft_choice_prompt, read_choice
 from suture.core.ledger.kinds import ComparedCall
 from suture.errors import MalformedReply
 from suture.models import Reply
 
 CODE = "```python\ndef f():\n    return 1\n```"
-TESTS = """\
-import pytest
-
-
-class TestPrices:
-    @pytest.mark.parametrize("n", [1, 2])
-    def test_total(self, n):
-        assert n
-
-
-def helper():
-    return 1
-"""
 
 
 @pytest.mark.parametrize(
@@ -66,10 +53,3 @@ def test_the_prompt_shows_the_versions_side_by_side() -> None:
     assert "Version 2:\n```diff\n-    return n\n+    return n * 2\n```" in prompt
     assert "- `f(5)`: now 5; version 1 6; version 2 10" in prompt
     assert "assert f(1) == 2" in prompt
-
-
-def test_the_source_of_a_parametrized_method_is_found_with_its_decorators() -> None:
-    source = find_test_source("test_a.py::TestPrices::test_total[1]", {"test_a.py": TESTS})
-    assert source.startswith('    @pytest.mark.parametrize("n", [1, 2])\n    def test_total')
-    assert source.endswith("assert n")
-    assert find_test_source("python -m pytest", {"test_a.py": TESTS}) == ""

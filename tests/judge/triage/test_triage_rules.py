@@ -13,7 +13,7 @@ from suture.judge.triage.environment_faults import (
     find_environment_fault,
     lacks_requirement,
 )
-from suture.judge.triage.order_dependence import find_shared_state_write
+from suture.judge.triage.order_dependence import find_shared_state_write, get_test_source
 from suture.judge.triage.suspect_tests import find_contradictions, find_documented_examples
 from suture.project.workspace import render_exclusion
 
@@ -282,3 +282,12 @@ def test_only_a_package_that_the_build_files_name_counts_as_a_missing_requiremen
     exception: str, lacks: bool
 ) -> None:
     assert lacks_requirement(exception, PROJECT) == lacks
+
+
+def test_the_source_of_a_parametrized_method_is_found_with_its_decorators() -> None:
+    test = '@pytest.mark.parametrize("n", [1, 2])\ndef test_total(self, n):  # of one order\n    assert n\n'
+    indented = "".join(f"    {line}\n" for line in test.splitlines())
+    files = {"test_a.py": f"import pytest\n\nclass TestPrices:\n{indented}\ndef helper(): pass\n".encode()}
+
+    assert get_test_source("test_a.py::TestPrices::test_total[1]", files) == test
+    assert get_test_source("python -m pytest", files) == ""

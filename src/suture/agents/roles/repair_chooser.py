@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +9,11 @@ from dataclasses import dataclass
 from suture.agents.prompting.fitting import PromptDraft, PromptPart
 from suture.agents.prompting.prompt_files import Prompt
 from suture.agents.prompting.prompt_parts import files_part, render_optional_task
-from suture.agents.tuning import (
-    MAX_CHOICE_EXPLANATION_CHARS,
-)
+from suture.agents.tuning import MAX_CHOICE_EXPLANATION_CHARS
 from suture.core.ledger.kinds import ComparedCall
 from suture.core.records import Language
 from suture.errors import MalformedReply
 from suture.models import Reply
-from suture.project.python_source.parsing import parse_module
 
 CHOICE_LINE = re.compile(
     r"^\W*choice\W*:\W*(?:version\s+)?(\d+|none)\b[ \t*_`.:-]*(.*)$", re.IGNORECASE | re.MULTILINE
@@ -128,20 +124,3 @@ def read_choice(reply: Reply, version_count: int) -> RepairChoice:
     explanation = (match[2] if match is not None else "") or after.partition(FENCE)[0]
     explanation = " ".join(explanation.split())[:MAX_CHOICE_EXPLANATION_CHARS]
     return RepairChoice(number=number, explanation=explanation, text=reply.text)
-
-
-def find_test_source(check_id: str, files: Mapping[str, str]) -> str:
-    """Return the source of a pytest test; empty if it is not found.
-
-    Args:
-        check_id: Id of the test, such as `tests/test_a.py::TestA::test_b[1]`.
-        files: Path -> text of the project's files.
-    """
-    path, *names = check_id.split("::")
-    tree = parse_module(files.get(path, "")) if names else None
-    name = names[-1].partition("[")[0] if names else ""
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
-            first_line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            return "\n".join(files[path].splitlines()[first_line - 1 : node.end_lineno])
-    return ""

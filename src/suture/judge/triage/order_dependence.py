@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import dedent
 
 from suture.judge.minimisation.delta_debugging import ddmin
 from suture.judge.runners.pytest_runner import RunAddition
@@ -17,7 +18,9 @@ from suture.judge.tuning import (
     MAX_OTHER_TESTS_RUNS,
     MIN_FRESH_RUN_TIMEOUT_S,
 )
-from suture.project.python_source.parsing import parse_module
+from suture.project.python_source.parsing import first_line, parse_module
+from suture.project.python_source.statement_edits import split_lines
+from suture.project.workspace import decode_text
 
 STATE_CHANGERS = {
     "a list": ("append", "extend", "insert", "remove", "reverse", "sort"),
@@ -164,13 +167,15 @@ def find_state_change(tests: Sequence[str], files: Mapping[str, bytes]) -> str:
 
 
 def get_test_source(test: str, files: Mapping[str, bytes]) -> str:
-    """Return the source of a test function, without its comments; empty if its file does not show it."""
+    """Return the source of a test function with its decorators; empty if its file does not show it."""
     path, _, name = test.partition("::")
-    tree = parse_module(files.get(path, b""))
+    text = decode_text(files.get(path, b""))
+    tree = parse_module(text)
     function_name = name.partition("[")[0].split("::")[-1]
     nodes = ast.walk(tree) if tree is not None else ()
     functions = [node for node in nodes if isinstance(node, FunctionNode) and node.name == function_name]
-    return ast.unparse(functions[-1]) if functions else ""
+    lines = split_lines(text)[first_line(functions[-1]) - 1 : functions[-1].end_lineno] if functions else []
+    return dedent("".join(lines))
 
 
 def find_shared_state_write(tree: ast.Module, name: str) -> str:

@@ -18,7 +18,6 @@ from suture.agents.roles.repair_chooser import (
     ChoiceBrief,
     RepairChoice,
     draft_choice_prompt,
-    find_test_source,
     read_choice,
 )
 from suture.core.ledger import first_payload, select_events
@@ -36,6 +35,7 @@ from suture.judge.coverage.coverage_run import find_changed_lines
 from suture.judge.differential.behaviour_comparison import compare_candidates, render_comparison
 from suture.judge.mutation_testing.mutant_runs import MutationResult
 from suture.judge.signs import render_tampering_warning
+from suture.judge.triage import get_test_source
 from suture.loop.briefing import make_role_call
 from suture.loop.context import RunContext
 from suture.loop.evaluation.certification import measure_mutants
@@ -182,7 +182,7 @@ async def _make_question(
     texts = {path: decode_text(content) for path, content in task.files.items()}
     baseline = context.candidates.baseline_verdict(state)
     failing = sorted(baseline.failed) if baseline is not None else []
-    sources = [source for name in failing if (source := find_test_source(name, texts))]
+    sources = [source for name in failing if (source := get_test_source(name, task.files))]
     brief = ChoiceBrief(
         statement=task.statement,
         language=task.language,
