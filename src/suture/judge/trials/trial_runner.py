@@ -16,7 +16,8 @@ from suture.judge.trials.tuning import (
     CLOCK_MARGIN_S,
     MAX_COVERING_TESTS,
     MAX_RESTARTS,
-    MAX_SCREENED_S,
+    MAX_SCREENED_CPU_S,
+    MAX_SCREENED_WALL_S,
     MAX_TARGET_TESTS,
     MAX_WHOLE_SUITE_S,
     MAX_WHOLE_SUITE_TESTS,
@@ -94,9 +95,12 @@ class TrialRunner:
     @property
     def batch_size(self) -> int:
         """Candidates that the next batch should have: several if their tests are quick, because they share a fork."""
-        runs = [self._runs[test] for test in self._target_tests if test in self._runs]
-        seconds = [max(run.seconds, run.wall_s) for run in runs[: self._max_failures[0]]]
-        return SCREENED_CANDIDATES if self._can_screen and sum(seconds) <= MAX_SCREENED_S else 1
+        runs = [self._runs[test] for test in self._target_tests if test in self._runs][
+            : self._max_failures[0]
+        ]
+        cpu_s, wall_s = sum(run.seconds for run in runs), sum(run.wall_s for run in runs)
+        is_quick = cpu_s <= MAX_SCREENED_CPU_S and wall_s <= MAX_SCREENED_WALL_S
+        return SCREENED_CANDIDATES if self._can_screen and is_quick else 1
 
     def ends_batch(self, proposal: Proposal) -> bool:
         """Return whether a batch ends with a candidate: a reimport takes as long as dozens of quick trials."""
