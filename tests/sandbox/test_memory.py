@@ -278,6 +278,27 @@ async def test_only_groups_of_dead_processes_are_removed(tmp_path: Path) -> None
     assert remaining == {"suture-17-0-aa", "other-4000001-0"}
 
 
+async def test_groups_whose_members_end_late_are_removed_at_the_end(require: Require) -> None:
+    parent, reason = find_cgroup_parent()
+    require("control-groups", parent is not None, reason)
+    assert parent is not None
+
+    group = parent.folder / "suture-4000001-0-aa"  # no process has such a high number
+    group.mkdir()
+    member = await asyncio.create_subprocess_exec("sleep", "60")
+    try:
+        (group / "cgroup.procs").write_text(str(member.pid))
+        groups = MemoryCgroups()
+        assert groups.enforcement == parent.version
+        assert group.is_dir()
+    finally:
+        member.kill()
+        await member.wait()
+    await groups.close()
+
+    assert not group.exists()
+
+
 async def test_the_sampler_is_used_if_the_kernel_refuses_a_group(tmp_path: Path) -> None:
     proc = make_proc_tree(tmp_path, "/app", root="memory", app="memory")
     parent, _ = find_cgroup_parent(proc, delegated=lambda folder: folder.name == "app")

@@ -221,7 +221,9 @@ class MemoryCgroups:
                 self._pending_removal.remove(cgroup)
 
     async def close(self) -> None:
-        """Remove the remaining groups. Safe to call twice."""
+        """Remove the remaining groups, also those that a killed process left. Safe to call twice."""
+        if self._parent is not None:
+            self._parent.remove_stale()
         for _ in range(tuning.CGROUP_REMOVAL_ATTEMPTS):
             self._remove_pending()
             if not self._pending_removal:
