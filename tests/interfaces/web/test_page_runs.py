@@ -307,6 +307,29 @@ def test_all_tabs_are_there_at_first(browser_page: BrowserPage, written_run: str
     expect(page.get_by_role("link", name="Runs", exact=True)).to_have_attribute("aria-current", "true")
 
 
+@pytest.mark.parametrize(
+    ("confidence", "killed", "reason"),
+    [
+        (0.95, 12, "your tests notice 12 of 12 deliberate mistakes in it"),
+        (0.88, 12, ""),  # that all are noticed does not explain why the confidence is not high
+        (0.55, 2, "your tests notice only 2 of 12 deliberate mistakes in it"),
+    ],
+)
+def test_a_confidence_is_explained_only_by_what_leads_to_it(
+    browser_page: BrowserPage, confidence: float, killed: int, reason: str
+) -> None:
+    page = browser_page.visit("/")
+    found = page.evaluate(
+        """async ([confidence, killed]) => {
+            const { confidenceReason } = await import("./page/run.js");
+            const data = { mutants: 12, selected: 12, killed };
+            return confidenceReason({ kind: "heal", doubt: "", confidence, unmeasured: {} }, [{ kind: "certificate.written", data }]);
+        }""",
+        [confidence, killed],
+    )
+    assert found == reason
+
+
 def test_the_files_that_a_run_wrote_come_first(browser_page: BrowserPage) -> None:
     page = browser_page.visit("/")
     diff = "".join(

@@ -9,7 +9,8 @@ export const modelName = (name) => (name === "none" ? "no model" : name.replace(
 export const checksName = ({ kind }) => (kind === "write" ? "checks" : "tests");
 
 // What a confidence asks of its reader (docs/proof.md): the least value -> a word, and what to do.
-const CONFIDENCES = [[0.9, "high", "a glance at the change is enough"], [0.7, "medium", "read the change before you use it"], [0, "low", "check the change yourself before you use it"]];
+export const HIGH_CONFIDENCE = 0.9;
+const CONFIDENCES = [[HIGH_CONFIDENCE, "high", "a glance at the change is enough"], [0.7, "medium", "read the change before you use it"], [0, "low", "check the change yourself before you use it"]];
 export const confidenceText = (value) => { const [, word, advice] = CONFIDENCES.find(([least]) => value >= least); return `${word} (${value.toFixed(2)} of 1): ${advice}`; };
 
 // Why a result that passes may be wrong -> the word for its outcome, and the reason.

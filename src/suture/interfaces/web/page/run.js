@@ -9,7 +9,7 @@ import { changedLines, diffView, filesOf, isNew, textOf } from "./diff.js";
 import { graphPanel } from "./graph.js";
 import { LEARNED, learningPanel } from "./learning.js";
 import { liveView } from "./live.js";
-import { confidenceText, DOUBTS, drawIfChanged, modelName } from "./panel.js";
+import { confidenceText, DOUBTS, drawIfChanged, HIGH_CONFIDENCE, modelName } from "./panel.js";
 import { questionView, STOP } from "./review.js";
 import { forkForm, stepsPanel, timelinePanel } from "./timeline.js";
 
@@ -203,11 +203,15 @@ function headOf(state, refresh) {
 }
 
 // Why the confidence in a result is as it is, in a few words.
-function confidenceReason(shown, events) {
+export function confidenceReason(shown, events) {
   const checks = shown.kind === "write" ? "the checks" : "your tests";
   if (shown.doubt) return DOUBTS[shown.doubt][1];
   const certificate = events.findLast((event) => event.kind === "certificate.written")?.data;
-  if (certificate?.mutants) return `${checks} notice ${certificate.killed} of ${certificate.selected ?? certificate.mutants} deliberate mistakes in it`;
+  if (certificate?.mutants) {
+    // A high confidence is explained by what the checks notice, a lower one only by what they miss.
+    const [isHigh, mistakes] = [shown.confidence >= HIGH_CONFIDENCE, certificate.selected ?? certificate.mutants];
+    return isHigh || certificate.killed < mistakes ? `${checks} notice ${isHigh ? "" : "only "}${certificate.killed} of ${mistakes} deliberate mistakes in it` : "";
+  }
   return shown.unmeasured.mutation ? `it was not measured how well ${checks} guard it` : "";
 }
 
