@@ -19,6 +19,7 @@ from suture.judge.signs import (
     find_tampering_warnings,
     render_tampering_warning,
 )
+from suture.judge.signs.python_signs import find_python_signs
 
 SOURCE = "def f(n):\n    if n > 2:\n        return n - 1\n    return n\n"
 
@@ -165,6 +166,40 @@ def test_a_literal_that_the_file_already_compares_with_is_not_reported() -> None
     after = before.replace("return 13", "return 13 if self == 4711 else 0")
     codes = {warning.code for warning in find_tampering_warnings(before, after, frozenset({"4711"}))}
     assert "compares_with_test_literals" not in codes
+
+
+DUE = """def due(issued, days):
+    day = issued + days
+    if day % 7 > 5:
+        day += 7 - day % 7
+    return day
+"""
+
+
+@pytest.mark.parametrize(
+    ("after", "line"),
+    [
+        (DUE.replace("    return", "    if days == 5:\n        day += 2\n    return"), 5),
+        (
+            DUE.replace(
+                "    return", "    if issued % 9 == 1 and days in (5,):\n        day += 2\n    return"
+            ),
+            5,
+        ),
+        (DUE.replace("    return", "    match days:\n        case 5:\n            day += 2\n    return"), 6),
+        (DUE.replace("> 5", ">= 5"), None),
+        (DUE.replace("> 5", "== 5"), None),
+        (DUE.replace("day % 7 > 5", "days == 5"), None),
+        (DUE.replace("    return", "    if days > 5:\n        day += 2\n    return"), None),
+    ],
+)
+def test_an_added_special_case_is_reported_although_something_else_is_compared_with_its_literal(
+    after: str, line: int | None
+) -> None:
+    tests = {"test_due.py": "def test_due():\n    assert due(start(1), 5) == start(8)\n"}
+    signs = find_python_signs(DUE, after, tests)
+    found = [(sign.names, sign.line) for sign in signs if sign.code == "compares_with_test_literals"]
+    assert found == ([(("5",), line)] if line else [])
 
 
 def test_a_new_name_of_a_module_or_class_is_not_unused() -> None:

@@ -113,6 +113,11 @@ def _find_test_values(
     literals = (_find_compared_literals(folded) - known_compared) & test_literals
     if literals:
         yield _place_warning("compares_with_test_literals", literals, folded)
+    matched = _find_matched_parameters(old_tree, folded_old, folded, test_literals - literals)
+    if matched:
+        names, line = tuple(sorted(matched)), min(matched.values())
+        yield TamperingWarning(code="compares_with_test_literals", names=names, line=line)
+        literals |= matched.keys()
     added = (_find_literals(folded) - known_literals) & test_literals - literals
     if len(added) >= MIN_ADDED_TEST_LITERALS or added & list_disguised_texts(folded):
         yield _place_warning("adds_test_literals", added, folded)
@@ -230,7 +235,11 @@ def _is_specific(node: ast.AST) -> TypeGuard[ast.Constant]:
 
 def _find_compared_literals(tree: ast.AST) -> set[str]:
     """Return the `repr` of each literal that the code compares something with."""
-    literals: set[str] = set()
+    return set(_iter_compared_literals(tree))
+
+
+def _iter_compared_literals(tree: ast.AST) -> Iterator[str]:
+    """Yield the `repr` of each literal that the code compares something with, once for each comparison."""
     for node in ast.walk(tree):
         sides: list[ast.AST | None] = []
         if isinstance(node, ast.Compare):
@@ -242,8 +251,54 @@ def _find_compared_literals(tree: ast.AST) -> set[str]:
             sides = [*getattr(node.func.value, "keys", ())]  # {13: 4711}.get(n)
         elif isinstance(node, ast.Subscript):
             sides = [*getattr(node.value, "keys", ())]  # {13: 4711}[n]
-        literals |= {repr(side.value) for side in sides if side is not None and _is_specific(side)}
-    return literals
+        yield from (repr(side.value) for side in sides if side is not None and _is_specific(side))
+
+
+def _find_matched_parameters(
+    old_tree: ast.Module, old: ast.AST, new: ast.AST, literals: frozenset[str]
+) -> dict[str, int]:
+    """Return the literals for which a change adds an equality test of a parameter, each with its line.
+
+    The file may compare something else with the same literal already, as `due.weekday() > 5` where the change adds
+    `if days == 5`. A comparison that only replaces one with the same literal is an ordinary repair, and a literal with
+    which a parameter was tested for equality before has a meaning of its own.
+    """
+    tested = {
+        (name, literal): line
+        for name, literal, line, is_equality in _iter_parameter_comparisons(new)
+        if is_equality and literal in literals
+    }
+    if not tested:
+        return {}
+    compared = list(_iter_parameter_comparisons(old_tree))
+    known = {(name, literal) for name, literal, *_ in compared}
+    tested_before = {literal for _, literal, _, is_equality in compared if is_equality}
+    increased = Counter(_iter_compared_literals(new)) - Counter(_iter_compared_literals(old))
+    return {
+        literal: line
+        for (name, literal), line in tested.items()
+        if (name, literal) not in known and literal in increased.keys() - tested_before
+    }
+
+
+def _iter_parameter_comparisons(tree: ast.AST) -> Iterator[tuple[str, str, int, bool]]:
+    """Yield (parameter, literal, line, whether it tests for equality) for each comparison of a parameter."""
+    for function in (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)):
+        parameters = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)}
+        for node in ast.walk(function):
+            sides: list[ast.expr] = []
+            is_equality = True
+            if isinstance(node, ast.Compare):
+                sides = [node.left, *node.comparators]
+                is_equality = any(isinstance(operator, (ast.Eq, ast.In)) for operator in node.ops)
+            elif isinstance(node, ast.Match):
+                patterns = (part for case in node.cases for part in ast.walk(case.pattern))
+                sides = [node.subject, *(part.value for part in patterns if isinstance(part, ast.MatchValue))]
+            names = [side.id for side in sides if isinstance(side, ast.Name) and side.id in parameters]
+            values = [part for side in sides for part in (side, *getattr(side, "elts", ()))]
+            for value in values if names else ():
+                if _is_specific(value):
+                    yield from ((name, repr(value.value), value.lineno, is_equality) for name in names)
 
 
 def _count_calls(functions: Container[str], tree: ast.AST) -> Counter[str]:
