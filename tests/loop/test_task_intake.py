@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from project_files import write_files
+from suture.core.records import Language
 from suture.errors import UsageError
 from suture.loop.intake.heal_task import build_heal_task
 from suture.loop.intake.project_task import SAMPLE_PATH, ProjectRequest, build_project_task
@@ -170,6 +171,30 @@ def test_code_without_tests_beside_it_names_its_project(path: str, tmp_path: Pat
 def test_an_empty_task_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="empty"):
         build_write_task("  \n")
+
+
+@pytest.mark.parametrize(
+    ("statement", "language"),
+    [
+        ("Write f(n). f(1) == 2, and f( 1 ) returns 'x'", "python"),
+        ("Write function f(n). f(1) === 2 and f(1) === 3", "javascript"),
+    ],
+)
+def test_a_call_with_two_results_is_a_usage_error(statement: str, language: Language) -> None:
+    with pytest.raises(UsageError, match=r"contradict each other: f\(1\) .* and f\(1\) "):
+        build_write_task(statement, language=language)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "Write next_id(). next_id() == 1 and next_id() == 2",
+        "Write hit(name).\n>>> hit('a')\n1\n>>> hit('a')\n2\n",
+        "Write half(n). half(4) == 2 and half(4) == 2.0",
+    ],
+)
+def test_a_result_that_may_change_is_no_contradiction(statement: str) -> None:
+    assert len(build_write_task(statement).checks) == 2
 
 
 def test_a_pytest_file_names_the_module_and_the_entry_point(tmp_path: Path) -> None:

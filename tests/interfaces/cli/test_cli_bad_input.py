@@ -29,6 +29,11 @@ CASES: tuple[tuple[str, int, str], ...] = (
     ("run", 2, "there is no task"),
     ('run ""', 2, "empty"),
     ("run -", 2, "empty"),
+    (
+        f'run "Write f(n). f(1) == 2 and f(1) == 3" {MODEL_OPTION}',
+        2,
+        "two examples of the task contradict each other: f(1) == 2 and f(1) == 3",
+    ),
     ("run x y", 2, "(y)"),
     ("run x --example", 2, "--example"),
     (f"run x --into / {MODEL_OPTION}", 2, "'/' is the root of the file system"),

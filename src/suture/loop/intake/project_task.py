@@ -16,9 +16,10 @@ from pathlib import Path
 
 from suture.core.records import Language, Project, ProjectKind, Task
 from suture.errors import UsageError
-from suture.judge import extract_asserts, extract_examples
+from suture.judge import extract_asserts
 from suture.judge.smoke.smoke_plan import find_shown_commands, find_shown_requests
 from suture.loop.intake.test_subject import is_pytest_source, read_bounded_file, read_test_file
+from suture.loop.intake.write_task import read_statement_examples
 from suture.loop.tuning import MAX_TEST_NAME_CHARS
 from suture.project.languages import (
     LANGUAGES,
@@ -175,7 +176,7 @@ def build_project_task(statement: str, request: ProjectRequest, *, secrets: Sequ
         module=entry,
         allows_more_files=True,
         files={**existing, **scaffold_files, **sample_files, **test_files},
-        checks=(*extract_asserts(request.asserts), *extract_examples(statement)) if has_checks else (),
+        checks=(*extract_asserts(request.asserts), *read_statement_examples(statement)) if has_checks else (),
         test_command=command,
         protected=(*globs, "conftest.py", *map(escape_glob, (*test_files, *configuration, *sample_files))),
         project=project,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from suture.core.records import Check, Language, Task
 from suture.errors import UsageError
 from suture.judge import extract_asserts, extract_calls, extract_examples
+from suture.judge.extraction.call_examples import parse_call
 from suture.loop.intake.test_subject import (
     asks_for_several_files,
     find_new_modules,
@@ -53,7 +55,7 @@ def build_write_task(
         several: Whether the code may also go into files that the statement does not name.
 
     Raises:
-        UsageError: The statement is empty, or the test file cannot be used.
+        UsageError: The statement is empty, its examples contradict each other, or the test file cannot be used.
     """
     if not statement.strip():
         raise UsageError(
@@ -65,7 +67,7 @@ def build_write_task(
     name = entry_point or find_entry_point(statement)
     requested = find_requested_files(statement)
     several = several or len(requested) > 1 or asks_for_several_files(statement)
-    examples = extract_examples(statement, name)
+    examples = read_statement_examples(statement, name)
     if test is not None and is_pytest_source(source):
         path = _path_in_sandbox(test)
         module, imported_name = find_tested_module(source, path, test.resolve().parent)
@@ -154,8 +156,8 @@ def build_call_task(
         entry_point: The name of the function, if the statement does not name it.
 
     Raises:
-        UsageError: Nothing shows what the code must do, the function cannot be called with plain data, or
-            the test file does not belong to that language.
+        UsageError: Nothing shows what the code must do, the examples of the statement contradict each other, the
+            function cannot be called with plain data, or the test file does not belong to that language.
     """
     label, layout = LANGUAGES[language].label, LANGUAGES[language].layout
     header = FUNCTION_HEADER_RE.search(statement)
@@ -204,7 +206,11 @@ def _extract_call_checks(
         raise UsageError(
             f"the asserts show no call of {name!r} with a plain result", remedy=f"such as `{name}(1, 2) => 3`"
         )
-    checks = (*user_checks, *extract_calls(statement, name, driver, awaits=awaits))
+    examples = extract_calls(statement, name, driver, awaits=awaits)
+    calls = ((check, parse_call(check.source, name, driver)) for check in examples)
+    shown = ((check, repr(call.args) if call.args else "", call.expected) for check, call in calls if call)
+    _require_consistent_examples(statement, shown)
+    checks = (*user_checks, *examples)
     if checks and (reason := driver.explain_unsupported(statement, name)):
         raise UsageError(
             f"{name!r} cannot be called with plain data: {reason}", remedy="give tests instead: --test FILE"
@@ -213,6 +219,55 @@ def _extract_call_checks(
     for check in checks:  # An assert of the user replaces the same call in the statement.
         checks_by_id.setdefault(check.id, check)
     return tuple(checks_by_id.values())
+
+
+def read_statement_examples(statement: str, entry_point: str | None = None) -> tuple[Check, ...]:
+    """Return the examples of a statement as checks, as `extract_examples` does.
+
+    Raises:
+        UsageError: Two examples contradict each other.
+    """
+    examples = extract_examples(statement, entry_point)
+    _require_consistent_examples(statement, ((check, *_read_equality(check.source)) for check in examples))
+    return examples
+
+
+def _require_consistent_examples(statement: str, examples: Iterable[tuple[Check, str, object]]) -> None:
+    """Refuse a statement that shows the same call with two different results, because no code can pass both.
+
+    A `>>>` session, or a call without arguments such as `next_id()`, may honestly show a result that changes.
+
+    Args:
+        examples: Each example with its call, which is empty for a call without arguments, and its result.
+
+    Raises:
+        UsageError: Two examples contradict each other.
+    """
+    results: dict[str, tuple[Check, object]] = {}
+    for check, call, result in examples if ">>>" not in statement else ():
+        first, first_result = results.setdefault(call, (check, result))
+        if call and result != first_result:
+            texts = [example.id.removeprefix("assert ") for example in (first, check)]
+            raise UsageError(
+                f"two examples of the task contradict each other: {texts[0]} and {texts[1]}",
+                remedy="correct one of them, or leave it out",
+            )
+
+
+def _read_equality(source: str) -> tuple[str, object]:
+    """Return the call and the result of a program that only asserts that a call has a literal result.
+
+    The call is empty if it has no arguments, or if the program is another one.
+    """
+    tree = parse_module(source)
+    match tree.body if tree else []:
+        case [ast.Assert(test=ast.Compare(left=ast.Call() as call, ops=[ast.Eq()], comparators=[result]))]:
+            has_arguments = bool(call.args or call.keywords)
+            try:
+                return ast.dump(call) if has_arguments else "", ast.literal_eval(result)
+            except (ValueError, TypeError, RecursionError, MemoryError):  # no literal
+                pass
+    return "", None
 
 
 NAME = r"([A-Za-z_]\w*)"
