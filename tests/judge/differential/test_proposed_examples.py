@@ -14,6 +14,7 @@ from suture.core.settings import SandboxSettings
 from suture.judge import prepare_suite
 from suture.judge.differential.proposed_examples import (
     find_main_function,
+    find_shown_literals,
     generate_arguments,
     propose_examples,
 )
@@ -45,6 +46,26 @@ def test_arguments_fit_the_annotations_and_names_of_parameters(
     assert isinstance(function, ast.FunctionDef)
     first = next(generate_arguments(function, random.Random(0)))
     assert tuple(map(type, first)) == types
+
+
+@pytest.mark.parametrize(
+    ("statement", "signature", "first"),
+    [
+        ("Write a function that parses a duration like '1h30m' into seconds", "(text)", ["1h30m"]),
+        ("Parse 1h30m, or don't accept it.", "(s: str)", ["1h30m"]),
+        ("Write f, which reads dates (2024-01-05 or 5/1/2024).", "(text)", ["2024-01-05", "5/1/2024"]),
+        ("Round 7.25 to the next quarter.", "(price)", [7.25]),
+        ("Sum up [3, -1, 2].", "(numbers)", [[3, -1, 2]]),
+        ("Say 'even' or 'odd'.", "(n: int)", [10]),  # the task shows no number
+    ],
+)
+def test_literals_of_the_task_are_the_first_arguments(
+    statement: str, signature: str, first: list[object]
+) -> None:
+    function = ast.parse(f"def f{signature}: pass").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    arguments = generate_arguments(function, random.Random(0), find_shown_literals(statement, "f"))
+    assert [value for (value,) in itertools.islice(arguments, len(first))] == first
 
 
 def test_the_main_function_is_the_one_that_no_other_calls() -> None:

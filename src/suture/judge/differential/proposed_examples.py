@@ -1,6 +1,7 @@
 """Propose calls of newly written code with their results, so that a person can say which results are right.
 
-The task states no example. So the arguments are guessed from the annotations and names of the function's parameters.
+The task states no example. So the arguments are guessed from the literals of the task, and from the annotations and
+names of the function's parameters.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +78,13 @@ NAMES: Sequence[tuple[re.Pattern[str], str]] = [
 """Names of parameters, and the types that they usually have."""
 FALLBACK_TYPES = ("list[int]", "int", "str")
 """Tried where neither annotation nor name says more, or where the first guess gives no result."""
-
+SHOWN_LITERAL_RE = re.compile(
+    r"(?<!\w)(?P<quote>['\"])(?=\S)(?P<text>[^\n]{1,60}?)(?P=quote)(?!\w)|(?P<items>\[[^\[\]\n]{1,60}\])"
+    r"|(?<![\w.-])(?P<word>[\w#+:./-]*\d[\w:./-]*(?<![:./-])%?)"
+)
+"""Matches a quoted text, a list, or a word with a digit, such as `1h30m`, in the statement of a task."""
+MAX_SHOWN_LITERALS = 5
+"""Literals of a statement that are tried as arguments. Chosen by judgement; not measured."""
 
 MISUSE = ("", "TypeError", "AttributeError")
 """Exceptions that show nothing about the code, because the guessed arguments may have the wrong type."""
@@ -111,7 +119,9 @@ async def propose_examples(candidates: Sequence[Candidate], suite: Suite, *, see
     ]
     if not pairs or functions[0] is None:
         return ProposedCalls()
-    calls = list(itertools.islice(generate_arguments(functions[0], random.Random(seed)), MAX_PROPOSED_CALLS))
+    shown = find_shown_literals(suite.task.statement, functions[0].name)
+    arguments_by_likelihood = generate_arguments(functions[0], random.Random(seed), shown)
+    calls = list(itertools.islice(arguments_by_likelihood, MAX_PROPOSED_CALLS))
     results: list[list[str | None]] = []
     exceptions: list[list[str]] = []
     try:
@@ -181,18 +191,48 @@ def render_main_call(texts: Iterable[str], entry_point: str | None = None) -> st
     return f"{function.name}({', '.join(parameters)})"
 
 
-def generate_arguments(function: ast.FunctionDef, draw: random.Random) -> Iterator[Arguments]:
-    """Yield different arguments for a function, the likeliest first; parameters with a default are left out."""
+def find_shown_literals(statement: str, name: str) -> Values:
+    """Return the first literals of a statement, without the name of the function that it asks for."""
+    found: dict[str, Any] = {}
+    for match in SHOWN_LITERAL_RE.finditer(statement):
+        value: Any = match["text"] or match["word"]
+        if not match["text"]:
+            with suppress(SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+                value = ast.literal_eval(match[0])
+        if value not in (None, name):
+            found.setdefault(repr(value), value)
+    return tuple(found.values())[:MAX_SHOWN_LITERALS]
+
+
+def generate_arguments(
+    function: ast.FunctionDef, draw: random.Random, shown: Values = ()
+) -> Iterator[Arguments]:
+    """Yield different arguments for a function, the likeliest first; parameters with a default are left out.
+
+    Args:
+        shown: Values that the task shows. Those of a parameter's type are its likeliest ones.
+    """
     spec = function.args
     required = [*spec.posonlyargs, *spec.args]
     required = required[: len(required) - len(spec.defaults)]
-    guesses = [_guess_values(parameter) for parameter in required]
+    # Equal values stay one object, by which the combinations of types are made.
+    extended: dict[str, Values] = {}
+    guesses = [
+        [extended.setdefault(repr(values), _put_first(shown, values)) for values in _guess_values(parameter)]
+        for parameter in required
+    ]
     seeds = [*_combine([values for values, *_ in guesses])]
     near = [*mutate_inputs(seeds, 6, draw), *edge_inputs(seeds, 6)]
     # Where neither annotation nor name shows a type, another type is likelier to work than other values of the first.
     knows_types = all(parameter.annotation or _types_by_name(parameter) for parameter in required)
     others = _take_turns(guesses)
     yield from _drop_repetitions([*seeds, *near, *others] if knows_types else [*seeds, *others, *near])
+
+
+def _put_first(shown: Values, values: Values) -> Values:
+    """Return the values of a type, after those that the task shows of it."""
+    kinds = {type(value) for value in values}
+    return (*(value for value in shown if type(value) in kinds), *values)
 
 
 def _take_turns(guesses: Sequence[Sequence[Values]]) -> Iterator[Arguments]:
