@@ -15,6 +15,7 @@ from suture.api import JudgeOptions, judge, verify
 from suture.core.records.judgement import Judgement
 from suture.core.settings import load_settings
 from suture.errors import UsageError
+from suture.interfaces.narrative.judgement_text import render_headline
 from suture.project.workspace import unified_diff
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.timeout(300)]
@@ -103,6 +104,15 @@ async def test_a_test_that_is_changed_in_place_of_the_code_rejects_the_change(wr
     assert find_codes(judgement) == {"expectation_follows_code"}
     (finding,) = [finding for finding in judgement.findings if finding.severity == "reject"]
     assert (finding.path, finding.test) == ("test_cart.py", "test_three_mugs_cost_three_times_as_much")
+
+
+async def test_a_conftest_that_replaces_the_code_is_named_first(write: Write) -> None:
+    replacing = f"import cart\n\n\n{RIGHT}\n\ncart.cart_total = cart_total\n"
+    judgement = await judge(write({"conftest.py": replacing}))
+    assert render_headline(judgement) == (
+        "Rejected: conftest.py: test_cart.py::test_three_mugs_cost_three_times_as_much passes with the old code, too, "
+        "because this file changed: correct the code instead"
+    )
 
 
 @pytest.mark.heavy

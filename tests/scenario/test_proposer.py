@@ -111,7 +111,7 @@ async def test_a_proposer_is_told_why_its_change_is_rejected_and_the_next_one_is
     assert "said: word python -m unittest, python -m unittest" in first
     assert "not accepted" not in first
     assert "Your change so far is not accepted:" in second
-    assert "the test was changed, not the code" in second
+    assert "passes with the old code, too, because this file changed" in second
     assert '"reasons": [' in second
     assert result.judgement is not None
     assert result.judgement.tests.fixed == ("python -m unittest",)
@@ -129,7 +129,7 @@ async def test_a_proposer_that_cheats_until_the_end_is_rejected_with_the_judgeme
 
     assert (result.outcome, result.diff, result.candidate) == ("not_healed", "", None)
     assert "rejected after 2 turns" in render_reason(result.reason)
-    assert "the test was changed, not the code" in result.reason.detail
+    assert "passes with the old code, too, because this file changed" in result.reason.detail
     assert result.judgement is not None
     assert result.judgement.outcome == "rejected"
     assert [judged.codes for judged in list_judged_turns(events)] == [("expectation_follows_code",)] * 2

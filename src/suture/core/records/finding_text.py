@@ -179,6 +179,16 @@ def _render_support(finding: ChangeFinding) -> str:
     return f"{tests} only because data, helpers or preparations of the tests changed, too: {_names(finding)}"
 
 
+def _render_followed_code(finding: ChangeFinding) -> str:
+    if finding.detail == "test_support_changed":
+        changed = "this file" if len(finding.names) == 1 else _names(finding)
+        return f"{_test(finding)} passes with the old code, too, because {changed} changed: correct the code instead"
+    return (
+        f"{_what_happened(finding)}, which the code returned before the change, too: the test was changed, not "
+        "the code"
+    )
+
+
 _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     "test_newly_fails": lambda f: f"{_test(f)} fails with the change and passed without it",
     "tests_do_not_run": lambda f: f"the tests no longer run with the change: {_names(f)}",
@@ -192,9 +202,7 @@ _RENDERERS: Mapping[FindingCode, Callable[[ChangeFinding], str]] = {
     "passing_test_weakened": lambda f: (
         f"{_what_happened(f)}, although its old version passes with the change, too: check why it is weaker"
     ),
-    "expectation_follows_code": lambda f: (
-        f"{_what_happened(f)}, which the code returned before the change, too: the test was changed, not the code"
-    ),
+    "expectation_follows_code": _render_followed_code,
     "expectation_changed": lambda f: f"{_what_happened(f)}: check that the new result is the right one",
     "test_not_run_any_more": lambda f: (
         f"{_test(f)} no longer runs, although its source is as it was: look for what leaves it out"

@@ -6,6 +6,7 @@ A weakened test matters if its old version fails on the new code. Then the chang
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -31,12 +32,14 @@ class TestSources:
 
     Attributes:
         files: Path -> the changes of its tests.
+        paths: The changed files that are tests, or serve only tests, in any language; `conftest.py` comes first.
         dropped_names: What the changed code no longer defines.
     """
 
     __test__ = False  # keeps pytest from collecting this class
 
     files: Mapping[str, TestFileChanges]
+    paths: tuple[str, ...] = ()
     dropped_names: frozenset[str] = frozenset()
 
     def changed_ids(self, verdict: Verdict) -> frozenset[str]:
@@ -73,6 +76,7 @@ def read_test_sources(change: ProposedChange) -> TestSources:
         files=compare_tests(
             {path: change.old_text(path) for path in paths}, {path: change.new_text(path) for path in paths}
         ),
+        paths=tuple(sorted(change.test_files, key=lambda path: posixpath.basename(path) != "conftest.py")),
         dropped_names=find_dropped_names(change),
     )
 
@@ -100,7 +104,14 @@ def find_test_findings(sources: TestSources, runs: TestRuns, tests: ComparedTest
     for test in sorted({*tests.removed} - explained | {*tests.skipped} - weakened):
         yield _judge_lost_test(test, runs)
     for test in _find_replaced_expectations(runs, tests, explained):
-        yield ChangeFinding(code="expectation_follows_code", severity="reject", test=test)
+        yield ChangeFinding(
+            code="expectation_follows_code",
+            severity="reject",
+            path=next(iter(sources.paths), ""),
+            test=test,
+            detail="test_support_changed",
+            names=sources.paths,
+        )
     for test in _find_moved_goals(runs, tests, explained):
         yield ChangeFinding(
             code="failing_test_weakened", severity="reject", test=test, detail="test_support_changed"
