@@ -51,3 +51,12 @@ def test_mistakes_that_the_tests_miss_are_a_remark_if_they_are_many_or_no_test_p
     guards = GuardedLines(changed=2, mistakes=mistakes, noticed=noticed)
     findings = find_guard_findings(guards, has_proof)
     assert [finding.severity for finding in findings if finding.code == "mistakes_not_noticed"] == [severity]
+
+
+def test_lines_that_no_test_runs_come_before_the_mistakes_that_are_missed_there() -> None:
+    guards = GuardedLines(changed=4, not_run={"invoice.py": (28, 29)}, mistakes=8, noticed=2)
+    findings = list(find_guard_findings(guards, has_proof=True))
+    assert [(finding.code, finding.severity) for finding in findings] == [
+        ("lines_not_run", "remark"),
+        ("mistakes_not_noticed", "remark"),
+    ]

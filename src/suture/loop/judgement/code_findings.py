@@ -191,14 +191,21 @@ def find_guard_findings(guards: GuardedLines, has_proof: bool) -> Iterator[Chang
         if guards.mistakes_unmeasured == "left_out":
             severity = "note"
         yield ChangeFinding(code="no_test_guards_change", severity=severity, count=guards.changed)
+    missed = guards.mistakes - guards.noticed
+    is_minor = notices_most or (has_proof and missed < MIN_MISSED_MISTAKES)
+    # Mistakes in lines that no test runs are missed for this plain reason, which therefore comes first.
+    explains_missed = missed > 0 and not is_minor
     for path, lines in sorted(guards.not_run.items()):
         yield ChangeFinding(
-            code="lines_not_run", severity="remark" if none_runs else "note", path=path, line=lines[0],
-            names=tuple(map(str, lines)), count=len(lines), total=guards.changed,
-        )  # fmt: skip
-    if guards.mistakes > guards.noticed:
-        missed = guards.mistakes - guards.noticed
-        is_minor = notices_most or (has_proof and missed < MIN_MISSED_MISTAKES)
+            code="lines_not_run",
+            severity="remark" if none_runs or explains_missed else "note",
+            path=path,
+            line=lines[0],
+            names=tuple(map(str, lines)),
+            count=len(lines),
+            total=guards.changed,
+        )
+    if missed > 0:
         # It adds nothing that the tests notice no mistake in lines that they do not run.
         yield ChangeFinding(
             code="mistakes_not_noticed",
