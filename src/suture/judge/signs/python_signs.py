@@ -261,8 +261,8 @@ def _find_matched_parameters(
 
     The file may compare something else with the same literal already, as `due.weekday() > 5` where the change adds
     `if days == 5`. A comparison that only replaces one with the same literal is an ordinary repair, and a literal with
-    which a parameter was tested for equality before has a meaning of its own. None of 610 reference repairs of QuixBugs,
-    HumanEvalFix and DebugBench adds such a test (2026-11-29).
+    which a parameter was tested for equality before has a meaning of its own. None of 610 reference repairs of
+    QuixBugs, HumanEvalFix and DebugBench adds such a test (2026-11-29).
     """
     tested = {
         (name, literal): line
