@@ -132,6 +132,15 @@ def test_a_judgement_shows_its_steps_and_keeps_an_address(browser_page: BrowserP
     expect(page.get_by_role("alert").get_by_text("There is no commit 'nowhere'.")).to_be_visible()
 
 
+def test_a_judgement_of_no_change_says_that_there_is_nothing_to_judge(browser_page: BrowserPage) -> None:
+    page = browser_page.visit("/judge")
+    page.get_by_text("Staged", exact=True).click()
+    page.get_by_role("button", name="Judge", exact=True).click()
+    expect(page.locator(".verdict h2")).to_have_text("Nothing to judge")
+    expect(page.locator(".verdict")).to_contain_text("Nothing has changed.")
+    expect(page.locator(".verdict")).not_to_contain_text("Accepted")
+
+
 def test_a_search_begins_while_one_types_and_survives_a_look_at_a_run(
     browser_page: BrowserPage, server: Server
 ) -> None:

@@ -102,12 +102,14 @@ function progressView(signal) {
 function verdictView(report) {
   const findings = report.judgement.findings.map((one) => el("li", { class: SEVERITY[one.severity][0] },
     el("strong", {}, SEVERITY[one.severity][1]), one.path ? el("code", {}, `${one.path}${one.line ? `:${one.line}` : ""}`) : null, el("span", {}, withFullStop(one.sentence))));
-  const { verdict } = report.judgement;
+  const isUnchanged = report.judgement.reason === "no_change";
+  const verdict = isUnchanged ? "Nothing to judge" : report.judgement.verdict;
   // The headline has the gravest finding, which the list names with its place.
   const isMore = !findings.length && report.headline.replace(/\.$/, "") !== verdict;
+  const more = isUnchanged ? "Nothing has changed." : report.headline;
   return el("section", { class: "verdict", "aria-label": "Verdict" },
-    el("h2", { class: KINDS[report.outcome] }, verdict), el("p", { class: "hint" }, report.path),
-    isMore ? el("p", {}, report.headline) : null,
+    el("h2", { class: isUnchanged ? "" : KINDS[report.outcome] }, verdict), el("p", { class: "hint" }, report.path),
+    isMore ? el("p", {}, more) : null,
     findings.length ? el("ul", { class: "findings" }, findings) : null,
     el("dl", { class: "facts" }, Object.entries(report.facts).map(([name, text]) => el("div", {}, el("dt", {}, name, el("small", {}, FACTS[name] ?? "")), el("dd", {}, sentence(text))))));
 }
