@@ -78,6 +78,13 @@ def test_a_search_is_not_announced_as_a_question_to_the_model() -> None:
     assert make_view((EVENTS[0], decided)).status_text().startswith("searching for a repair without a model")
 
 
+def test_a_check_of_the_final_form_of_a_result_is_a_part_of_its_certification() -> None:
+    stop = {"round": 1, "best": "b" * 64, "moves": [{"kind": "stop", "outcome": "healed"}]}
+    final = {"candidate": "c" * 64, "label": "sample 2", "passed": 3, "failed": 0, "verdict": "v"}
+    view = make_view((*EVENTS, ("moves.decided", stop), ("candidate.checked", final)))
+    assert view.status_text().startswith("certifying the result")
+
+
 def test_a_change_of_the_clock_of_the_machine_does_not_count_as_spent_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

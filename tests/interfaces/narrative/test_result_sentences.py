@@ -107,6 +107,23 @@ def narrate(*payloads: Payload) -> list[str]:
     return [line for event in events for line in narrator.lines_for(event)]
 
 
+@pytest.mark.parametrize(
+    ("passed", "lines"), [(2, []), (1, ["candidate 1, 140 tokens in 69.0 s: 1 of 2 checks passes"])]
+)
+def test_the_final_form_of_a_candidate_has_a_line_only_if_its_result_differs(
+    passed: int, lines: list[str]
+) -> None:
+    label = "sample 1, greedy"
+    assert narrate(
+        kinds.RunStarted(kind="write"),
+        kinds.ModelCalled(role="coder", call="k", prompt_tokens=100, completion_tokens=140, seconds=69.0),
+        kinds.CandidateProposed(candidate="c1", blob="b", origin="sample", label=label, call="k"),
+        kinds.CandidateChecked(candidate="c1", label=label, passed=2, failed=0, verdict="v"),
+        kinds.CandidateProposed(candidate="c2", blob="b", origin="sample", label=label, parent="c1"),
+        kinds.CandidateChecked(candidate="c2", label=label, passed=passed, failed=2 - passed, verdict="v"),
+    ) == ["candidate 1, 140 tokens in 69.0 s: 2 of 2 checks pass", *lines]
+
+
 def test_what_linters_report_is_counted_as_findings_and_not_as_tests() -> None:
     label = "ruff check --fix ."
     lines = narrate(

@@ -130,8 +130,7 @@ class ProgressNarrator:
                 replayed = " (recorded)" if called.replayed else f" in {called.seconds:.1f} s"
                 self._call_texts[called.call] = f", {called.completion_tokens} tokens{replayed}"
             case kinds.CandidateProposed() as proposed:
-                self._origins[proposed.candidate] = proposed.origin
-                self._candidate_texts[proposed.candidate] = self._call_texts.get(proposed.call, "")
+                self._add_candidate(proposed)
             case kinds.CandidateChecked() as checked:
                 yield from self._new_check_lines(checked)
             case payload if isinstance(payload, RENDERED_AS_IN_SHOW):
@@ -156,10 +155,20 @@ class ProgressNarrator:
                 for near_miss in search.near_misses[:1]:
                     yield from near_miss_lines(near_miss, with_diff=False)
 
+    def _add_candidate(self, proposed: kinds.CandidateProposed) -> None:
+        """Remember what the line of a candidate says; its final form, such as formatted code, has the same line."""
+        parent = proposed.parent or ""
+        if not proposed.call and self._origins.get(parent) == proposed.origin:
+            for texts in (self._candidate_texts, self._last_checks):
+                texts[proposed.candidate] = texts.get(parent, "")
+        else:
+            self._candidate_texts[proposed.candidate] = self._call_texts.get(proposed.call, "")
+        self._origins[proposed.candidate] = proposed.origin
+
     def _new_check_lines(self, checked: kinds.CandidateChecked) -> Iterator[str]:
         """Yield how a candidate was judged, unless its last judgement was the same.
 
-        It is judged again when a person has confirmed results, or before it is delivered.
+        It is judged again when a person has confirmed results, or before it is delivered, and then in its final form.
         """
         for line in self._checked(checked):
             if self._last_checks.get(checked.candidate) != line:

@@ -14,6 +14,7 @@ from suture.core.ledger import CATALOGUE, Payload, RawPayload, SpendTracker, Sys
 from suture.interfaces.narrative.plain_text import escape_unprintable, render_label
 from suture.interfaces.narrative.search_text import describe_best_edit
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
+from suture.interfaces.narrative.wording import PHASE_TEXTS
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -36,6 +37,7 @@ PHASES: dict[type[Payload], str] = {
     kinds.ReviewAnswered: "continuing",
 }
 """What the run does after an event of this kind, until the next one."""
+CERTIFYING = PHASE_TEXTS["certification"]
 MAX_CANDIDATES = 5
 """Candidates that are shown, those that were checked last. Chosen by judgement; not measured."""
 MAX_REPLY_LINES = 3
@@ -86,7 +88,9 @@ class LiveView:
         """Apply one event; an event that this version cannot read changes nothing."""
         self._spend.add([event])
         self._running = not isinstance(event.payload, kinds.ReviewAsked)
-        self._start_phase(PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase))
+        phase = PHASES.get(CATALOGUE.get(event.kind, RawPayload), self._phase)
+        # The final form of a result is checked while it is certified.
+        self._start_phase(self._phase if self._phase == CERTIFYING and phase == "checking" else phase)
         match event.payload:
             case kinds.RunStarted(model=model) if model != "none":
                 self._limits = self._model_limits
@@ -98,7 +102,7 @@ class LiveView:
                 self._round, self._best = decided.round, decided.best or ""
                 move = decided.moves[0]
                 if move.kind == "stop":
-                    self._start_phase("certifying the result" if move.outcome == "healed" else "ending")
+                    self._start_phase(CERTIFYING if move.outcome == "healed" else "ending")
                 elif move.kind == "ask":
                     self._start_phase("calling the code")
                 elif move.kind == "mutate":
