@@ -157,6 +157,7 @@ def test_a_project_folder_can_be_healed(browser_page: BrowserPage, server: Serve
     expect(page.get_by_label("Patch", exact=True)).to_have_value(re.compile("cart.py"))
     badges = browser_page.visit("/").locator(".badge.doubted")
     expect(badges.filter(has_text="healed, undecided")).to_be_visible()
+    expect(badges.filter(has_text="done, low confidence").first).to_be_visible()
 
 
 def test_a_patch_is_judged_on_the_page(browser_page: BrowserPage, server: Server) -> None:
@@ -323,7 +324,8 @@ def test_a_confidence_is_explained_only_by_what_leads_to_it(
         """async ([confidence, killed]) => {
             const { confidenceReason } = await import("./page/run.js");
             const data = { mutants: 12, selected: 12, killed };
-            return confidenceReason({ kind: "heal", doubt: "", confidence, unmeasured: {} }, [{ kind: "certificate.written", data }]);
+            const shown = { kind: "heal", doubt: "", confidence, unmeasured: {} };
+            return confidenceReason(shown, [{ kind: "certificate.written", data }]);
         }""",
         [confidence, killed],
     )

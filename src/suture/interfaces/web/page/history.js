@@ -38,8 +38,8 @@ export async function historyPage({ view, signal, query, title }) {
   });
   const beginning = ({ run, state, title, requested_s }) => el("li", {}, el("span", {}), badge(state),
     el("div", {}, el("a", { href: `#/runs/${run}` }, title || run), el("p", { class: "meta" }, el("span", { class: "id" }, run))), age(requested_s));
-  const row = (run, isAmbiguous) => el("li", {}, pick(run), badge(run.outcome, run.doubt),
-    el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || run.run), el("p", { class: "meta" }, [isAmbiguous ? run.project : null, ...facts(run)].filter(Boolean).map((one) => el("span", {}, one)))),
+  const row = (run, isAmbiguous) => el("li", {}, pick(run), badge(run.outcome, run.doubt, run.kind),
+    el("div", {}, el("a", { href: `#/runs/${run.run}` }, run.title || (isActive(run) ? "Starting ..." : run.run)), el("p", { class: "meta" }, [isAmbiguous ? run.project : null, ...facts(run)].filter(Boolean).map((one) => el("span", {}, one)))),
     el("span", { class: "end" }, run.outcome === "waiting" ? el("a", { href: `#/runs/${run.run}`, class: "button", "aria-label": `Answer: ${run.title}` }, "Answer") : null, age(run.started_s)));
   const shown = (found) => {
     // Copies of one project have the same title, and are told apart by their folders.
@@ -114,7 +114,7 @@ export async function comparePage({ view, signal, parts: [one, two], title }) {
   const names = [first, second].map((run) => (differs("title") ? run.title : differs("project") ? run.project : `${run.title} (${new Date(run.started_s * 1000).toLocaleString()})`));
   title(`${names[0]} and ${names[1]}`);
   const rows = [
-    ["outcome", (run) => badge(run.outcome || run.state, run.doubt)], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model && modelName(run.model))],
+    ["outcome", (run) => badge(run.outcome || run.state, run.doubt, run.kind)], ["result", (run) => run.headline], ["evidence", (run) => run.evidence], ["recipe", (run) => run.recipe], ["model", (run) => el("span", { class: "any" }, run.model && modelName(run.model))],
     ["candidates by the model", (run) => count(run.spend.attempts)], ["tokens", (run) => count(run.spend.tokens)], ["money", (run) => dollars(run.spend.money)], ["time", (run) => duration(run.spend.seconds)],
     ["started", (run) => age(run.started_s)], ["run", (run) => el("a", { href: `#/runs/${run.run}` }, run.run)],
   ];

@@ -19,7 +19,11 @@ export const DOUBTS = {
   unverified: ["unverified", "nothing in the task shows what the code must do"],
   unsure: ["healed, low confidence", "the tests leave open whether the change is right"],
 };
-export const badge = (outcome, doubt = "") => (doubt ? el("span", { class: "badge doubted" }, DOUBTS[doubt][0]) : el("span", { class: `badge ${/^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, (outcome || "unknown").replaceAll("_", " ")));
+// New code is done where a repair is healed, as in the terminal.
+export const badge = (outcome, doubt = "", kind = "heal") => {
+  const word = (doubt ? DOUBTS[doubt][0] : outcome || "unknown").replaceAll("_", " ");
+  return el("span", { class: `badge ${doubt ? "doubted" : /^[a-z_]+$/.test(outcome ?? "") ? outcome : ""}` }, kind === "write" ? word.replace(/\bhealed\b/, "done") : word);
+};
 
 // When a run was requested, in seconds since the epoch: every clock of it starts there. `undefined` before its first event.
 export const startOf = (events) => (events.length ? events[0].time_s - (events[0].data.preparation_s ?? 0) : undefined);
