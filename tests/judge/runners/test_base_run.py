@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import venv
+from pathlib import Path
+
 import pytest
 
 from judge.conftest import PYTEST, Prepare
-from suture.core.records import Candidate, Verdict
+from suture.core.records import Candidate, Task, Verdict
+from suture.core.settings import SandboxSettings
 from suture.errors import UsageError
-from suture.judge import check_candidate
+from suture.judge import check_candidate, prepare_suite
 from suture.judge.runners.collection import find_tests_in_reach
+from suture.sandbox import Sandbox, discover_interpreter
 
 UNPARSABLE = "def add(a, b:\n    return a + b\n"
 WRONG = "def add(a, b):\n    return a - b\n"
@@ -107,6 +112,18 @@ async def test_a_candidate_cannot_pretend_that_the_command_is_missing(
     verdict = await check_candidate(make_candidate(code), suite)
     assert not verdict.all_passed
     assert verdict.counterexamples
+
+
+async def test_pytest_that_the_project_lacks_is_refused_with_how_to_install_it(
+    sandbox: Sandbox, sandbox_settings: SandboxSettings, tmp_path: Path
+) -> None:
+    venv.create(tmp_path, with_pip=False)
+    interpreter = discover_interpreter(None, {"VIRTUAL_ENV": str(tmp_path)})
+    files = {"calc.py": WRONG.encode(), "test_calc.py": TESTS.encode()}
+    task = Task(statement="", kind="heal", files=files, test_command=("python", "-m", "pytest", "-q"))
+    with pytest.raises(UsageError, match="No module named pytest") as refusal:
+        await prepare_suite(task, sandbox, sandbox_settings, interpreter)
+    assert refusal.value.remedy == f"install it there: {interpreter.executable} -m pip install pytest"
 
 
 DEEP = f"x = {'-' * 60000}1\n"

@@ -173,10 +173,12 @@ class CommandLine:
         reason = get_error_line(result) or render_run_ending(result)
         toolchain = self.interpreter.toolchain
         program = toolchain.program if toolchain else self.interpreter.executable
-        raise UsageError(
-            f"the test command {self.shown!r} cannot start: {reason[:300]}",
-            remedy=f"run it yourself in the project first; `{PurePosixPath(program).name}` means {program}",
-        )
+        missing = re.search(r"No module named '?(\w+)'?$", reason)
+        if missing and ("-m", missing[1]) in pairwise(self.task.test_command):
+            remedy = f"install it there: {program} -m pip install {missing[1]}"
+        else:
+            remedy = f"run it yourself in the project first; `{PurePosixPath(program).name}` means {program}"
+        raise UsageError(f"the test command {self.shown!r} cannot start: {reason[:300]}", remedy=remedy)
 
     def refuse_empty_collection(self) -> NoReturn:
         """Raise the usage error for a command that collects no tests.
