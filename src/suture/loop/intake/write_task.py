@@ -250,7 +250,7 @@ def _require_consistent_examples(statement: str, examples: Iterable[tuple[Check,
             texts = [example.id.removeprefix("assert ") for example in (first, check)]
             raise UsageError(
                 f"two examples of the task contradict each other: {texts[0]} and {texts[1]}",
-                remedy="correct one of them; if the result changes from call to call, write the calls as a session with >>>",
+                remedy="correct one of them; if the result may change from call to call, write a session with >>>",
             )
 
 
