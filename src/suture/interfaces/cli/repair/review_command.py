@@ -56,8 +56,8 @@ CALL_HELP = (
 )
 CORRECTION_HELP = (
     "Type the call of a wrong result with what is right, such as {call} == ...: the other results on which all "
-    "versions agree then count as right. Or e: correct several in an editor; n: end the run with none of them; "
-    "Enter: back to the question"
+    "versions agree then count as right. Of another call only its own result counts. Or e: correct several in an "
+    "editor; n: end the run with none of them; Enter: back to the question"
 )
 DIFFERENCE_HELP = "n: neither; u: I do not know, go on without an answer; l: later"
 ANSWER_BY_KEY: dict[str, Choice | Literal["unsure"]] = {
@@ -221,10 +221,11 @@ async def _correct_result(question: Review, read: Callable[[], Awaitable[str | N
         return answer if answer is not None and answer.choice != "approve" else None
     corrected = find_typed_example(typed, question.examples)
     if corrected is None:
-        print_note("That is not one of the calls above; e adds calls.")
-        return None
-    others = [example for example in question.examples if example is not corrected]
-    text = "\n".join([*render_agreed(others), render_typed_example(typed)])
+        print_note("Only this call counts: the results above are not confirmed.")
+        others = []
+    else:
+        others = render_agreed([example for example in question.examples if example is not corrected])
+    text = "\n".join([*others, render_typed_example(typed)])
     return _accept_answer(ReviewAnswer(choice="edit", files={EXAMPLES_FILE: text}), question)
 
 
