@@ -144,6 +144,23 @@ async def test_a_function_of_another_name_than_the_task_asks_for_is_named(settin
     assert prepared["unused_examples"] == ["half(4) is two"]
 
 
+async def test_an_input_that_the_task_names_comes_first_if_the_code_raises_an_exception_for_it(
+    settings: Settings,
+) -> None:
+    code = "```python\ndef to_seconds(text):\n    return int(text) if text[0] == '1' else 0\n```"
+    model = ScriptedModel([code], repeat_last=True)
+    waiting = await solve(
+        "A function that turns a text such as '1h30m' into seconds",
+        WriteOptions(settings=settings, model=model, ask=True),
+    )
+    question = pending_review(waiting.run_id, settings=settings)
+    assert question is not None
+    first, *others = example_lines(question)
+    assert first == "  to_seconds('1h30m') raises ValueError, although the task names this input"
+    assert others
+    assert not any("1h30m" in line for line in others)
+
+
 async def test_a_person_who_knows_no_example_learns_which_one_to_add(settings: Settings) -> None:
     model = ScriptedModel(["```python\ndef show(text):\n    print(text)\n```"], repeat_last=True)
     reject = answer_with(ReviewAnswer(choice="reject"), [])
