@@ -186,7 +186,9 @@ async def _investigate(
     memorised, coverage, mutation, lint = await _measure(
         candidate, verdict, baseline, suite, deadline, context
     )
-    rivals, share = context.candidates.count_rivals(proposal)
+    rivals, share = context.candidates.count_rivals(
+        context.candidates.without_equal_rival(proposal, candidate)
+    )
     warnings = find_warnings(candidate, verdict, context, (*removals, *memorised.signs), suite=suite)
     if context.settings.certification.seconds > 0:
         remarks = (*warnings.remarks, *describe_unfinished_search(memorised))

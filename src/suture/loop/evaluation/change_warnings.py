@@ -38,7 +38,7 @@ from suture.loop.evaluation.repeated_runs import passed_only_once
 from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.languages.compiled.junit_xml import BUILD
-from suture.project.workspace import decode_text
+from suture.project.workspace import decode_text, overlay_candidate, unified_diff
 
 DISTINCTIVE = re.compile(r'".{3,}"|-?\d{3,}(?:\.\d+)?|-?\d+\.\d{2,}', re.DOTALL)
 """Literals of a test of JavaScript, TypeScript or Go that are significant if the code contains them: in many honest
@@ -238,19 +238,33 @@ def compare_with_rivals(
     search = last_payload(context.ledger.events, SearchFinished) or SearchFinished()
     proposal = context.candidates.find_search_proposal(candidate)
     labels = _find_labels(proposal)
+    is_minimised = proposal is not None and proposal.candidate != candidate.hash
+    hashes = [repair.candidate for repair in search.repairs]
+    equal = hashes.index(candidate.hash) if is_minimised and candidate.hash in hashes else None
     positions: list[int] = []
     for label in labels:
         positions += [
-            n for n, repair in enumerate(search.repairs) if repair.label == label and n not in positions
+            n
+            for n, repair in enumerate(search.repairs)
+            if repair.label == label and n not in (*positions, equal)
         ][:1]
+    if equal is not None:  # minimisation made the repair equal to another one, which it now stands for
+        positions[:1] = [equal]
     found = [search.repairs[position] for position in positions]
     changes = tuple(ComparedChange(label=repair.label, diff=repair.diff) for repair in found)
+    answered = select_answers(search.compared_calls, positions)
+    if is_minimised and equal is None and changes:
+        # The search compared the complete change, so its answers may not be those of the minimised one.
+        base = context.task.files
+        diff = unified_diff(base, overlay_candidate(base, candidate.files))
+        changes = (ComparedChange(label=candidate.label, diff=diff), *changes[1:])
+        answered = [replace(call, answers=("", *call.answers[1:])) for call in answered]
     return RepairUndetermined(
         changes=changes or (ComparedChange(label=candidate.label, diff=""),),
-        calls=tuple(call for call in select_answers(search.compared_calls, positions)),
+        calls=tuple(answered),
         noticed=mutation.killed,
         mistakes=len(mutation.mutants),
-        count=len(search.repairs) if len(changes) > 1 else 1,
+        count=len(search.repairs) - (equal is not None) if len(changes) > 1 else 1,
     )
 
 

@@ -34,7 +34,7 @@ from suture.loop.evaluation.search_setup import editable_texts, find_failing_pro
 from suture.loop.nodes.propose import RoundBranch
 from suture.loop.policy.attempts import Attempt
 from suture.loop.review.questions import apply_choice
-from suture.loop.roles.rival_choice import propose_repair, render_change, settle_rivals
+from suture.loop.roles.rival_choice import make_search_candidate, propose_repair, render_change, settle_rivals
 from suture.loop.services.candidate_store import SEARCH_ROUND, Lineage
 from suture.loop.state import (
     LoopState,
@@ -147,6 +147,7 @@ def _make_search_event(
                 warnings=tuple(map(render_tampering_warning, repair.warnings)),
                 equivalents=tuple(repair.equivalents),
                 diff=render_change(repair.proposal.path, repair.text, result.texts),
+                candidate=make_search_candidate(repair).hash,
             )
             for repair in plausible.repairs
         ),

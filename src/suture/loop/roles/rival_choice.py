@@ -61,13 +61,18 @@ CHOSEN_RANK = 1
 """`Attempt.rank` of the candidate that the model chose or wrote; other candidates that pass have none."""
 
 
-def propose_repair(repair: Repair, plausible: PlausibleRepairs, context: RunContext) -> Attempt:
-    """Propose a repair of the search, with how it compares to the other plausible repairs."""
-    candidate = Candidate(
+def make_search_candidate(repair: Repair) -> Candidate:
+    """Return the candidate that consists of a repair of the search alone."""
+    return Candidate(
         files={repair.proposal.path: repair.text},
         origin="mutation",
         label=f"{LABEL_PREFIX}{repair.proposal.label}",
     )
+
+
+def propose_repair(repair: Repair, plausible: PlausibleRepairs, context: RunContext) -> Attempt:
+    """Propose a repair of the search, with how it compares to the other plausible repairs."""
+    candidate = make_search_candidate(repair)
     remaining = {other.proposal.label for other in plausible.repairs}  # A person may have ruled out some.
     rivals = tuple(label for label in repair.rivals if label in remaining)
     # Rivals that a person ruled out are no longer in `plausible`, so their scores do not count.

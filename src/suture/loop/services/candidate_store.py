@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from suture.core.ledger import Ledger, RunFolder, select_events
-from suture.core.ledger.kinds import CandidateProposed, RepairChosen
+from suture.core.ledger import Ledger, RunFolder, last_payload, select_events
+from suture.core.ledger.kinds import CandidateProposed, RepairChosen, SearchFinished
 from suture.core.records import Candidate, Verdict
 from suture.loop.policy.attempts import Attempt
 from suture.loop.state import LoopState, judged_attempts
@@ -127,17 +127,42 @@ class CandidateStore:
     def describe_rivals(self, candidate: Candidate) -> tuple[str, ...]:
         """Return the rivals that the tests do not distinguish from a candidate, as text.
 
-        A candidate that was minimised has the rivals of the one that it was made from.
+        A candidate that was minimised has the rivals of the one that it was made from, except its equal.
         """
         proposal = self.find_search_proposal(candidate)
         return proposal.rival_descriptions if proposal else ()
 
     def find_search_proposal(self, candidate: Candidate) -> CandidateProposed | None:
-        """Return how the search proposed a candidate, or the one that it was minimised from."""
+        """Return how the search proposed a candidate, or the one that it was minimised from.
+
+        A rival that the minimised candidate equals is left out.
+        """
         proposal = self.find_proposal(candidate.hash)
         if proposal is None or proposal.rivals is None:
             proposal = self.find_proposal(candidate.parent or "") or proposal
-        return proposal
+        return self.without_equal_rival(proposal, candidate)
+
+    def without_equal_rival(
+        self, proposal: CandidateProposed | None, minimised: Candidate
+    ) -> CandidateProposed | None:
+        """Return a proposal without the rival that has the same files as what minimisation left of the proposal."""
+        search = last_payload(self._ledger.events, SearchFinished)
+        repairs = search.repairs if search is not None else ()
+        equal = next((repair for repair in repairs if repair.candidate == minimised.hash), None)
+        if proposal is None or equal is None or proposal.candidate == minimised.hash:
+            return proposal
+        labels = list(proposal.rival_descriptions)
+        if not proposal.rivals or equal.label not in labels:
+            return proposal
+        labels.remove(equal.label)  # only one of them: two repairs may have the same label
+        score = next((repair.score for repair in repairs if repair.candidate == proposal.candidate), 0.0)
+        share = proposal.score_share
+        if score and share:
+            # The recorded numbers are rounded, so the difference may be less than the score.
+            share = round(score / max(score, score / share - equal.score), 4)
+        return replace(
+            proposal, rivals=proposal.rivals - 1, rival_descriptions=tuple(labels), score_share=share
+        )
 
 
 def make_attempt(proposal: CandidateProposed, lineage: Lineage) -> Attempt:

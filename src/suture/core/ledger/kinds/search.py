@@ -87,6 +87,7 @@ class FoundRepair:
         warnings: Reasons to doubt it, in words.
         equivalents: Labels of other repairs that behave like it.
         diff: Unified diff from the user's code to the change.
+        candidate: Hash of the candidate that consists of the change alone.
     """
 
     label: str
@@ -96,6 +97,7 @@ class FoundRepair:
     warnings: tuple[str, ...] = ()
     equivalents: tuple[str, ...] = ()
     diff: str = ""
+    candidate: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
