@@ -189,8 +189,13 @@ def test_results_of_new_code_are_confirmed_on_the_terminal(
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [("total([-2,7,4]) == 9", "return sum(nums)"), ("total([-5]) == -5", "Only this call counts")],
+    ids=["shown", "another call"],
+)
 def test_a_no_asks_which_result_is_wrong_and_what_is_right(
-    script: Script, environ: dict[str, str], tmp_path: Path
+    script: Script, environ: dict[str, str], tmp_path: Path, typed: str, shown: str
 ) -> None:
     absolute = "```python\ndef total(nums):\n    return sum(map(abs, nums))\n```"
     plain = "```python\ndef total(nums):\n    return sum(nums)\n```"
@@ -200,30 +205,11 @@ def test_a_no_asks_which_result_is_wrong_and_what_is_right(
     terminal.wait_for("[y/n/edit] ")
     terminal.type("n\n")
     terminal.wait_for("Which result is wrong? ")
-    terminal.type("total([-2,7,4]) == 9\n")
+    terminal.type(f"{typed}\n")
+    terminal.wait_for(shown)
 
     assert terminal.end() == 0, terminal.screen
     assert "return sum(nums)" in terminal.screen
-
-
-@pytest.mark.heavy
-def test_a_no_may_name_a_call_that_is_not_shown(
-    script: Script, environ: dict[str, str], tmp_path: Path
-) -> None:
-    absolute = "```python\ndef total(nums):\n    return sum(map(abs, nums))\n```"
-    plain = "```python\ndef total(nums):\n    return sum(nums)\n```"
-    replies = script(absolute, absolute, {"text": plain, "repeat": True})
-    terminal = Terminal(["run", "Add the numbers.", "--model", replies], environ, tmp_path)
-
-    terminal.wait_for("[y/n/edit] ")
-    terminal.type("n\n")
-    terminal.wait_for("Which result is wrong? ")
-    terminal.type("total([-5]) == -5\n")
-    terminal.wait_for("Only this call counts")
-
-    assert terminal.end() == 0, terminal.screen
-    assert "return sum(nums)" in terminal.screen
-    assert "the only check passes" in terminal.screen
 
 
 @pytest.mark.heavy

@@ -12,6 +12,7 @@ from prepared_suites import prepare_python_suite
 from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
 from suture.judge.trials.trial_runner import TrialRunner
 from suture.judge.trials.trial_worker import TrialWorker
+from suture.judge.trials.tuning import SCREENED_CANDIDATES
 from suture.mutation.edits import compute_line_edits
 from suture.sandbox import BubblewrapSandbox
 
@@ -96,6 +97,19 @@ async def try_all(runner: TrialRunner, proposals: list[Proposal]) -> dict[str, T
         if trial is not None and trial.is_unsettled:
             trials[proposal] = await runner.run_trial(proposal, 60.0)
     return {proposal.label: trial for proposal, trial in trials.items()}
+
+
+async def test_candidates_share_a_process_if_their_tests_use_little_cpu_time_and_do_not_wait_long(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    async with open_runner(tmp_path, sandbox) as (_, worker):
+        sizes = []
+        for cpu_s, wall_s in ((0.009, 0.02), (0.03, 0.03), (0.001, 0.1)):
+            run = TestRun(id=TEST, outcome="failed", seconds=cpu_s, wall_s=wall_s, lines={})
+            spectrum = Spectrum(tests=(run,), collected=(TEST,), target_tests=(TEST,))
+            sizes.append(TrialRunner(worker, spectrum, {"shop.py": CODE}).batch_size)
+
+    assert sizes == [SCREENED_CANDIDATES, 1, 1]
 
 
 async def test_failing_candidates_are_settled_in_one_process(

@@ -62,23 +62,17 @@ def example_lines(review: Review) -> Iterator[str]:
     """Yield calls of new code with their results, and calls that raise an exception, or that it has another name."""
     if review.misnamed_function:
         yield f"The code defines {review.misnamed_function}; the task asks for {review.task.entry_point}."
-    named = [raising for raising in review.raising_calls if _is_input_of_task(raising.call, review)]
-    for raising in named:
-        yield f"  {raising.call} raises {raising.exception}, although the task names this input"
+    for raising in review.raising_calls:
+        if raising.is_shown:
+            yield f"  {raising.call} raises {raising.exception}, although the task names this input"
     for example in review.examples:
         if len(example.answers) == 1:
             yield f"  {example.call} == {example.answers[0]}"
         else:
             yield f"  {example.call}: the versions give {' or '.join(example.answers)}"
     for raising in review.raising_calls:
-        if raising not in named:
+        if not raising.is_shown:
             yield f"  {raising.call} raises {raising.exception} (not checked)"
-
-
-def _is_input_of_task(call: str, review: Review) -> bool:
-    """Return whether the statement of the task contains the arguments of a call as they are, without quotes."""
-    arguments = call.partition("(")[2].removesuffix(")").strip("'\"")
-    return len(arguments) > 1 and arguments in review.task.statement
 
 
 def render_ending_reason(reason: Reason) -> str:

@@ -139,7 +139,11 @@ async def propose_examples(candidates: Sequence[Candidate], suite: Suite, *, see
         return ProposedCalls()
     name = functions[0].name
     raising_calls = [
-        RaisingCall(call=render_call(name, repr(arguments)), exception=exception)
+        RaisingCall(
+            call=render_call(name, repr(arguments)),
+            exception=exception,
+            is_shown=not {*map(repr, shown)}.isdisjoint(map(repr, arguments)),
+        )
         for arguments, exception in zip(calls, exceptions[0], strict=True)
         if exception not in MISUSE
     ]

@@ -72,8 +72,8 @@ SCREENED_CANDIDATES = 16
 MAX_SCREENED_CPU_S = 0.02
 """CPU seconds of the first target tests above which each candidate gets its own fork.
 
-They are measured with tracing, which doubles them. Without it 10 ms, run twice, cost about as much as a fork (12 to
-18 ms)."""
+The first run measures them with tracing, so an untraced run is quicker. At 9 ms, candidates that share forks take half
+as long as with forks of their own (12 to 18 ms each); the limit itself is chosen by judgement."""
 MAX_SCREENED_WALL_S = 0.03
 """Wall-clock seconds of these tests above which each candidate gets its own fork: tests that wait would wait twice.
 

@@ -76,10 +76,12 @@ class RaisingCall:
     Attributes:
         call: The call, as source.
         exception: The name of the exception's class.
+        is_shown: Whether an argument is a literal that the task shows.
     """
 
     call: str
     exception: str
+    is_shown: bool = False
 
 
 class ReviewAsked(Payload, kind="review.asked"):

@@ -74,11 +74,15 @@ function confirmed(question, press) {
   const agreed = question.examples.every(({ answers }) => answers.length === 1);
   const asserts = el("textarea", { rows: "10", spellcheck: "false", class: "code", value: text });
   return el("div", {}, el("p", { class: "hint" }, "Choose the right result of each call that you are sure of. The code must give it; calls without a choice decide nothing."),
-    rows.map(({ node }) => node), question.raising_calls.map(({ call, exception }) => el("p", {}, el("code", {}, call), ` raises ${exception} (not checked)`)),
+    raisingLines(question, true), rows.map(({ node }) => node), raisingLines(question, false),
     el("div", { class: "row" }, use, agreed ? press("All of them are right", () => ({ choice: "approve" })) : null, endings(press)),
     effects(...ENDINGS),
     el("details", {}, el("summary", {}, "Edit as text"), field("Results", asserts, "One assert on each line. Those that you keep become checks, which the code must pass."), press("Use this text", () => ({ choice: "edit", files: { [path]: asserts.value } }))));
 }
+
+// Calls that raise an exception: those with an input that the task shows, or the others.
+const raisingLines = (question, isShown) => question.raising_calls.filter((one) => Boolean(one.is_shown) === isShown).map(({ call, exception }) =>
+  el("p", { class: isShown ? "warn" : null }, el("code", {}, call), ` raises ${exception}${isShown ? ", although the task names this input" : " (not checked)"}`));
 
 // One call: a radio button for each result that a version gives, and one for another value. `read` returns the assert that was chosen.
 function exampleRow({ call, answers }, changed) {
