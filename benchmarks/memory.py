@@ -35,9 +35,9 @@ from suture.storage.memory.fingerprints import (
     fingerprint_failures,
 )
 from suture.storage.memory.memory_items import MemoryItem
-from suture.storage.memory.memory_store import insert_missing, store_items
+from suture.storage.memory.memory_store import insert_missing, store_items, vector_columns
 from suture.storage.memory.recall import MemoryMatch, recall_memories
-from suture.storage.memory.vectors import compute_vectors
+from suture.storage.memory.vectors import compute_vector
 
 PATH = "code.py"
 ASKED = 40
@@ -185,9 +185,9 @@ def _fill_with(store: Store, count: int) -> None:
                     "search_text": words,
                 }
             )
-        made = [embedding_text(str(row["error_signature"]), str(row["code_shape"]), "") for row in rows]
-        for row, vector in zip(rows, compute_vectors(made), strict=True):
-            row["vector"] = vector
+        for row in rows:
+            made = embedding_text(str(row["error_signature"]), str(row["code_shape"]), "")
+            row.update(vector_columns(compute_vector(made)))
         insert_missing(store, "failures", rows)
 
 

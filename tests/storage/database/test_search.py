@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from suture.storage.database.store import Store
-from suture.storage.memory.memory_store import insert_missing
+from suture.storage.memory.memory_store import insert_missing, vector_columns
 from suture.storage.memory.recall import find_nearest
-from suture.storage.tuning import VECTOR_DIMENSIONS
+from suture.storage.tuning import COMPARED_VECTORS, VECTOR_DIMENSIONS
 
 
-def make_vector(*starts: float) -> np.ndarray:
+def make_vector(*starts: float) -> list[float]:
     """Return a vector of the usual length that begins with some numbers."""
-    return np.array([*starts, *[0.0] * (VECTOR_DIMENSIONS - len(starts))], dtype=np.float32)
+    return [*starts, *[0.0] * (VECTOR_DIMENSIONS - len(starts))]
 
 
-def make_row(key: str, vector: np.ndarray, **columns: str) -> dict[str, object]:
+def make_row(key: str, vector: list[float], **columns: str) -> dict[str, object]:
     """Return the row of a memory."""
     return {
         "run_id": "r",
@@ -23,7 +21,7 @@ def make_row(key: str, vector: np.ndarray, **columns: str) -> dict[str, object]:
         "created_s": 0.0,
         "state": "active",
         "language": "python",
-        "vector": vector,
+        **vector_columns(vector),
         **columns,
     }
 
@@ -40,7 +38,6 @@ def test_the_nearest_active_vectors_of_a_language_come_first(store: Store) -> No
     found = find_nearest(store, "failures", make_vector(1.0), language="python", limit=5)
     assert {row_id: round(similarity, 5) for row_id, similarity in found.items()} == {2: 1.0, 1: 0.6}
     assert list(find_nearest(store, "failures", make_vector(1.0), limit=1)) == [2]
-    assert find_nearest(store, "failures", make_vector(), limit=5) == {}
 
 
 def test_rows_of_other_namespaces_do_not_displace_own_rows(store: Store) -> None:
@@ -50,3 +47,14 @@ def test_rows_of_other_namespaces_do_not_displace_own_rows(store: Store) -> None
 
     assert len(find_nearest(store, "failures", make_vector(1.0), limit=5)) == 1
     assert len(find_nearest(other_store, "failures", make_vector(1.0), limit=5)) == 5
+
+
+def test_among_many_rows_only_those_with_near_signatures_are_compared(store: Store) -> None:
+    others = [make_row(f"{n}", make_vector(-0.6, 0.8)) for n in range(COMPARED_VECTORS)]
+    insert_missing(store, "failures", [*others, make_row("near", make_vector(0.8, 0.6))])
+
+    found = find_nearest(store, "failures", make_vector(0.6, 0.8), limit=1)
+    assert {row_id: round(similarity, 5) for row_id, similarity in found.items()} == {
+        COMPARED_VECTORS + 1: 0.96
+    }
+    assert len(find_nearest(store, "failures", make_vector(0.6, 0.8), limit=1000)) == COMPARED_VECTORS

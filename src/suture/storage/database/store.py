@@ -60,7 +60,7 @@ def _find_remedy(fault: Exception, reason: str) -> str:
     return "see `suture db check`; runs keep their ledgers without it"
 
 
-VERSIONS = ("2",)
+VERSIONS = ("3",)
 """All schema versions, the oldest first; a test compares them with the migration scripts."""
 LATEST_VERSION = VERSIONS[-1]
 VERSION_TABLE = "suture_schema"
@@ -289,6 +289,7 @@ def _create_sqlite_engine(address: URL) -> Engine:
         connection.isolation_level = None  # SQLAlchemy controls transactions, not the driver
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")  # rows lost in a power cut are rebuilt from ledgers
+        connection.create_function("count_differing_bits", 2, _count_differing_bits, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def begin_transaction(connection: Connection) -> None:
@@ -297,6 +298,11 @@ def _create_sqlite_engine(address: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
+
+
+def _count_differing_bits(first: bytes, second: bytes) -> int:
+    """Do in SQLite what `bit_count(first # second)` does in PostgreSQL."""
+    return (int.from_bytes(first, "big") ^ int.from_bytes(second, "big")).bit_count()
 
 
 def _require_known_version(store: Store, version: str) -> None:

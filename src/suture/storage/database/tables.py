@@ -25,7 +25,10 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from suture.storage.tuning import VECTOR_DIMENSIONS
 
 
 class SafeText(TypeDecorator[str]):
@@ -62,7 +65,7 @@ def sanitise_text(text: str) -> str:
 class Embedding(TypeDecorator[Any]):
     """A float32 vector: pgvector's `vector` in PostgreSQL, little-endian bytes in SQLite.
 
-    It accepts any sequence of numbers. The database compares vectors, or `recall.find_nearest` reads their bytes.
+    It accepts any sequence of numbers. pgvector compares vectors, or `recall` reads their bytes.
     """
 
     impl = LargeBinary
@@ -83,6 +86,25 @@ class Embedding(TypeDecorator[Any]):
         if dialect.name == "postgresql":
             return [float(number) for number in value]
         return struct.pack(f"<{len(value)}f", *value)
+
+
+class BitString(TypeDecorator[bytes]):
+    """One bit for each position of a vector: `bit` in PostgreSQL, bytes in SQLite."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        """Return PostgreSQL's type, or bytes."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(postgresql.BIT(VECTOR_DIMENSIONS))
+        return dialect.type_descriptor(LargeBinary())
+
+    def process_bind_param(self, value: bytes | None, dialect: Dialect) -> Any:
+        """Convert a Python value to a stored one."""
+        if value is None or dialect.name != "postgresql":
+            return value
+        return f"{int.from_bytes(value, 'big'):0{VECTOR_DIMENSIONS}b}"
 
 
 METADATA = MetaData(
@@ -234,9 +256,12 @@ def _memory_table(name: str) -> Table:
         Column("created_s", Double, nullable=False),
         _text("search_text"),  # what the vector of a pattern or a lesson is computed from
         Column("vector", Embedding, nullable=True),  # `NULL` for a text without words
+        Column("signature", BitString, nullable=True),  # of the vector
         UniqueConstraint("namespace", "key"),
         Index(None, "namespace", "state", "kind"),
         Index(None, "namespace", "run_id"),
+        # It holds all that the choice of candidates reads, so that the wide rows are not read for it.
+        Index(None, "namespace", "state", "language", "repaired", "signature"),
     )
 
 

@@ -21,7 +21,7 @@ from suture.storage.memory.memory_items import (
     MemoryTableName,
     sanitise_item,
 )
-from suture.storage.memory.vectors import compute_vectors
+from suture.storage.memory.vectors import compute_signature, compute_vector
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 BATCH = 256
 """Rows that are read at a time. Chosen by judgement; not measured."""
 COLUMNS = tuple(field.name for field in fields(MemoryItem) if field.name != "table")
+VECTOR_COLUMNS = ("vector", "signature")
 FORGOTTEN_VALUES = {
     "state": "forgotten",
     **dict.fromkeys(("text", "counterexample", "diagnosis", "patch", "tests", "search_text"), ""),
-    "vector": None,
+    **dict.fromkeys(VECTOR_COLUMNS),
 }
 """Column -> its value in the row of a forgotten item, whose key stays so that it is not learned again."""
 Row = Mapping[str, Any]
@@ -52,13 +53,7 @@ def store_items(store: Store, items: Sequence[MemoryItem]) -> dict[MemoryTableNa
         table_items = [item for item in items_by_key.values() if item.table == name]
         counts[name] = len(table_items)
         if table_items:
-            vectors = compute_vectors(
-                [
-                    embedding_text(item.error_signature, item.code_shape, item.search_text)
-                    for item in table_items
-                ]
-            )
-            insert_missing(store, name, list(map(_item_row, table_items, vectors)))
+            insert_missing(store, name, list(map(_item_row, table_items)))
     return counts
 
 
@@ -70,10 +65,16 @@ def insert_missing(store: Store, name: str, rows: Sequence[Row]) -> None:
         connection.execute(statement, [{**row, "namespace": store.namespace} for row in rows])
 
 
-def _item_row(item: MemoryItem, vector: Any) -> Row:
+def _item_row(item: MemoryItem) -> Row:
     """Return the columns of an item; a string without words has no vector."""
     columns = {name: getattr(item, name) for name in COLUMNS}
-    return {**columns, "key": item.key, "vector": vector if vector.any() else None}
+    text = embedding_text(item.error_signature, item.code_shape, item.search_text)
+    return {**columns, "key": item.key, **vector_columns(compute_vector(text))}
+
+
+def vector_columns(vector: Sequence[float] | None) -> Row:
+    """Return the columns by which an item with this vector is found."""
+    return {"vector": vector, "signature": None if vector is None else compute_signature(vector)}
 
 
 def item_from_row(name: MemoryTableName, row: Row) -> MemoryItem:
@@ -115,7 +116,7 @@ def _select_rows(
 ) -> list[Row]:
     """Return rows of the store's namespace without their vectors, in the order of their ids."""
     table = METADATA.tables[name]
-    columns = [column for column in table.c if column.name != "vector"]
+    columns = [column for column in table.c if column.name not in VECTOR_COLUMNS]
     query = select(*columns).where(table.c.namespace == store.namespace, *conditions)
     with store.read_transaction() as connection:
         return [dict(row) for row in connection.execute(query.order_by(table.c.id).limit(limit)).mappings()]

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from operator import mul
+from typing import TYPE_CHECKING
 
-from sqlalchemy import ColumnElement, Double, LargeBinary, Table, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Double,
+    LargeBinary,
+    Select,
+    Table,
+    func,
+    select,
+    type_coerce,
+)
 
 from suture.storage.database.tables import METADATA
 from suture.storage.memory.fingerprints import FailureFingerprint
 from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName
 from suture.storage.memory.memory_store import items_by_id
-from suture.storage.memory.vectors import compute_vectors
-from suture.storage.tuning import SEARCH_DEPTH
+from suture.storage.memory.vectors import compute_signature, compute_vector
+from suture.storage.tuning import COMPARED_VECTORS, SEARCH_DEPTH
 
 if TYPE_CHECKING:
     from suture.storage.database.store import Store
@@ -43,11 +55,13 @@ def recall_memories(
         repaired: Only items that were, or were not, repaired; all if `None`.
         limit: Maximum number of items.
     """
-    failure_vector, text_vector = compute_vectors([fingerprint.embedding_text, fingerprint.search_text])
+    failure_vector, text_vector = map(compute_vector, (fingerprint.embedding_text, fingerprint.search_text))
     matches: list[MemoryMatch] = []
     for name in tables:
         # Only failures have an error and a code shape; patterns and lessons are found by their texts.
         vector = failure_vector if name == "failures" else text_vector
+        if vector is None:
+            continue
         nearest = find_nearest(store, name, vector, language=language, repaired=repaired, limit=SEARCH_DEPTH)
         items = items_by_id(store, name, nearest)
         matches += [
@@ -66,7 +80,7 @@ def recall_memories(
 def find_nearest(
     store: Store,
     name: str,
-    vector: Any,
+    vector: Sequence[float],
     *,
     language: str = "",
     repaired: bool | None = None,
@@ -74,53 +88,51 @@ def find_nearest(
 ) -> dict[int, float]:
     """Return row id -> dot product of the active rows with the nearest vectors, the nearest first.
 
-    pgvector in PostgreSQL, or numpy with SQLite, compares all vectors of the table.
+    Only rows whose signatures differ least from the query's are compared exactly: in PostgreSQL by pgvector.
 
     Args:
         name: The table.
-        vector: The query's unit vector; a vector of zeros is near nothing.
+        vector: The query's unit vector.
         language: Only rows of this language; all if empty.
         repaired: Only rows that were, or were not, repaired; all if `None`.
         limit: Maximum number of rows.
     """
-    if not vector.any():
-        return {}
     table = METADATA.tables[name]
     conditions = [
         table.c.namespace == store.namespace,
         table.c.state == "active",
-        table.c.vector.is_not(None),
+        table.c.signature.is_not(None),
     ]
     if language:
         conditions.append(table.c.language == language)
     if repaired is not None:
         conditions.append(table.c.repaired == repaired)
-    search = _search_with_pgvector if store.is_postgresql else _scan_vectors
-    matches = search(store, table, vector, conditions, limit)
-    return dict(sorted(matches, key=lambda match: (-match[1], match[0])))  # ties in the order of their ids
+    signature = compute_signature(vector)
+    if store.is_postgresql:
+        difference, compare = func.bit_count(table.c.signature.op("#")(signature)), _compare_with_pgvector
+    else:
+        difference, compare = func.count_differing_bits(table.c.signature, signature), _compare_bytes
+    candidates = (
+        select(table.c.id).where(*conditions).order_by(difference, table.c.id).limit(COMPARED_VECTORS)
+    )
+    with store.read_transaction() as connection:
+        matches = compare(connection, table, candidates, vector)
+    matches.sort(key=lambda match: (-match[1], match[0]))  # ties in the order of their ids
+    return dict(matches[:limit])
 
 
-def _search_with_pgvector(
-    store: Store, table: Table, vector: Any, conditions: list[Any], limit: int
+def _compare_with_pgvector(
+    connection: Connection, table: Table, candidates: Select[tuple[int]], vector: Sequence[float]
 ) -> list[tuple[int, float]]:
     # This operator gives the negative dot product.
     distance: ColumnElement[float] = table.c.vector.op("<#>", return_type=Double())(vector)
-    query = select(table.c.id, distance).where(*conditions).order_by(distance, table.c.id).limit(limit)
-    with store.read_transaction() as connection:
-        return [(row_id, -negative) for row_id, negative in connection.execute(query)]
+    query = select(table.c.id, distance).where(table.c.id.in_(candidates))
+    return [(row_id, -negative) for row_id, negative in connection.execute(query)]
 
 
-def _scan_vectors(
-    store: Store, table: Table, vector: Any, conditions: list[Any], limit: int
+def _compare_bytes(
+    connection: Connection, table: Table, candidates: Select[tuple[int]], vector: Sequence[float]
 ) -> list[tuple[int, float]]:
-    import numpy as np
-
-    query = select(table.c.id, type_coerce(table.c.vector, LargeBinary)).where(*conditions)
-    with store.read_transaction() as connection:
-        rows = connection.execute(query.order_by(table.c.id)).all()
-    if not rows:
-        return []
-    vectors = np.frombuffer(b"".join(content for _, content in rows), dtype="<f4")
-    similarities = vectors.reshape(len(rows), -1) @ np.asarray(vector, dtype=np.float32)
-    best = np.argsort(-similarities, kind="stable")[:limit]
-    return [(rows[index][0], float(similarities[index])) for index in best]
+    query = select(table.c.id, type_coerce(table.c.vector, LargeBinary)).where(table.c.id.in_(candidates))
+    unpack = struct.Struct(f"<{len(vector)}f").unpack
+    return [(row_id, sum(map(mul, vector, unpack(content)))) for row_id, content in connection.execute(query)]

@@ -1,9 +1,9 @@
 """The first version of the schema: the tables as `suture.storage.database.tables` declares them.
 
 Nothing has been released yet, so no database needs a history of changes: a developer who changes the tables gives this
-version a new number that no earlier commit used, and databases of earlier checkouts are refused. The numbers `1` and
-`0001` to `0004` were used for other tables. The first change after a release writes out these tables here and gets its
-own version.
+version a new number that no earlier commit used, and databases of earlier checkouts are refused. The numbers `1`, `2`
+and `0001` to `0004` were used for other tables. The first change after a release writes out these tables here and gets
+its own version.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from alembic import op
 
 from suture.storage.database.tables import METADATA, SEARCHED_TABLES
 
-revision = "2"
+revision = "3"
 down_revision = None
 
 
