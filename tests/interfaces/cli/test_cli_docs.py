@@ -44,6 +44,16 @@ def find_command_lines() -> Iterator[tuple[str, str]]:
                 yield str(page.relative_to(ROOT)), line
 
 
+def find_stray_commands(text: str) -> list[str]:
+    """Return the lines outside of code blocks where a paragraph, or the text after a colon, is a command.
+
+    A line of prose may start with `pytest` or `python` after a line break.
+    """
+    text = re.sub(r"^ *```.*?^ *```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    start = r"(?:\A|\n\n {0,3}|\n {4,}.*\n {0,3}|:\n *)"
+    return re.findall(start + r"((?:\$ )?(?:suture|python|pip|pytest) .*)", text)
+
+
 @pytest.mark.parametrize("name", sorted(PAGES))
 def test_generated_pages_are_current(name: str) -> None:
     assert (ROOT / "docs" / name).read_text() == PAGES[name](), "run `python tests/write_pages.py`"
@@ -67,6 +77,28 @@ def test_python_code_in_the_documentation_runs(page: str, code: str, tmp_path: P
         timeout=100,
     )
     assert result.returncode == 0, f"{page}:\n{result.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_in_the_documentation_are_in_code_blocks(page: Path) -> None:
+    assert find_stray_commands(page.read_text()) == []
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "Repair it:\n\n    suture heal\n    suture undo\n",
+        "Repair it:\n\n```sh\nsuture heal\nsuture undo\n```\n",
+        "- Repair it:\n\n  ```text\n  $ suture heal\n  $ suture undo\n  ```\n",
+    ],
+)
+def test_a_command_outside_of_its_code_block_is_found(page: str) -> None:
+    lines = page.splitlines(keepends=True)
+    assert find_stray_commands(page + "\nUnder\npytest all is well.\n") == []
+    for number in (number for number, line in enumerate(lines) if "suture" in line):
+        unindented = [*lines[:number], lines[number].lstrip(), *lines[number + 1 :]]
+        without_fences = [line for line in unindented if "```" not in line]
+        assert find_stray_commands("".join(without_fences)), without_fences
 
 
 @pytest.mark.parametrize(("page", "line"), sorted(set(find_command_lines())))
