@@ -15,7 +15,7 @@ from suture.judge.trials.trial_records import Proposal
 from suture.loop.context import RunContext
 from suture.loop.evaluation.search_setup import limit_search
 from suture.loop.policy.attempts import failure_signature
-from suture.search import SearchLimits, SearchResult
+from suture.search import SearchLimits, SearchResult, tuning
 from suture.search.engine.search_schedule import SearchClock, Turns
 from suture.search.languages.tree_adapter import get_adapter
 from suture.search.ranking.rivals import RivalQueue
@@ -158,6 +158,27 @@ def test_the_order_of_the_search_does_not_depend_on_its_limits() -> None:
         return labels
 
     assert order(10.0, 5.0) == order(900.0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("rivals", "seconds", "has_ended"),
+    [
+        (tuning.MIN_RIVALS, 0.0, True),
+        (tuning.MIN_RIVALS - 1, 0.0, False),
+        (tuning.MIN_RIVALS - 1, tuning.MIN_LINGER_S + 0.1, True),
+    ],
+)
+def test_a_search_ends_when_enough_rivals_or_enough_time_followed_a_repair(
+    rivals: int, seconds: float, has_ended: bool
+) -> None:
+    result = SearchResult(texts={})
+    clock = SearchClock(
+        SearchLimits(max_seconds=60.0), result, RivalQueue(get_adapter("python").find_location)
+    )
+    clock.record_repair(is_suspicious=False)
+    result.tried_count += rivals
+    clock._began_s -= seconds
+    assert clock.find_ending(has_passed=False) == ("likely_changes_tried" if has_ended else None)
 
 
 def make_singles(count: int, name: str = "single") -> list[Proposal]:

@@ -60,11 +60,11 @@ class SearchClock:
         first_repair_s = self._result.first_repair_s
         if first_repair_s is None:
             return math.inf
-        return self._min_linger_s(first_repair_s) - (self.now_s() - first_repair_s)
+        linger_s = max(tuning.MIN_LINGER_S, tuning.LINGER_SHARE * self._trial_s(first_repair_s))
+        return linger_s - (self.now_s() - first_repair_s)
 
-    def _min_linger_s(self, first_repair_s: float) -> float:
-        trial_s = first_repair_s - self._result.generation_s
-        return max(tuning.MIN_LINGER_S, tuning.LINGER_SHARE * trial_s)
+    def _trial_s(self, first_repair_s: float) -> float:
+        return first_repair_s - self._result.generation_s
 
     def remaining_candidates(self) -> int:
         """Return how many candidates may still be tried."""
@@ -105,17 +105,16 @@ class SearchClock:
     def _has_lingered(self, first_repair_s: float, now_s: float) -> bool:
         """Return whether there was enough time for rivals of the first plausible repair.
 
-        A repair that ranked high is believed soon: after `LINGER_SHARE` of the trial time until it was found,
-        and `max_rivals` further candidates. Where trials are so slow that these would take too long, the search
-        ends after `LINGER_SHARE` of the whole time until the repair was found.
+        It ends after `LINGER_SHARE` of the trial time until the repair was found, and `max_rivals` further candidates:
+        a repair that ranked high is believed soon. Where trials are so slow that these would take too long, it ends
+        after `LINGER_SHARE` of the whole time until the repair was found, or `MIN_LINGER_S`.
         """
         since_s = now_s - first_repair_s
-        if since_s < self._min_linger_s(first_repair_s):
-            return False
         if self._rivals.has_waiting and since_s < tuning.MAX_RIVALS_S:
             return False
-        has_tried_rivals = self._result.tried_count >= self._first_repair_rank + self.max_rivals
-        return has_tried_rivals or since_s > tuning.LINGER_SHARE * first_repair_s
+        if self._result.tried_count >= self._first_repair_rank + self.max_rivals:
+            return since_s >= tuning.LINGER_SHARE * self._trial_s(first_repair_s)
+        return since_s > max(tuning.MIN_LINGER_S, tuning.LINGER_SHARE * first_repair_s)
 
 
 class Turns:
