@@ -119,7 +119,7 @@ SINGLES_PER_COMPOUND = 2
 LINGER_SHARE = 0.5
 """After the first plausible repair the search continues, to compare, for this share of the trial time."""
 MIN_LINGER_S = 1.5
-"""Minimum seconds that the search continues after the first repair, unless it has tried `MIN_RIVALS` candidates since."""
+"""Minimum seconds that the search continues after the first repair, unless it has tried `MIN_RIVALS` candidates."""
 MAX_RIVALS_S = 3.0
 """Seconds after the first plausible repair in which rivals at its place are tried while there are any."""
 MIN_RIVALS = 160
