@@ -25,7 +25,9 @@ from suture.core.settings import (
 )
 from suture.core.settings.setting_changes import override_settings
 from suture.errors import PrerequisiteError
-from suture.interfaces.narrative.run_progress_text import ProgressNarrator
+from suture.interfaces.narrative.result_text import caution_lines
+from suture.interfaces.narrative.run_progress_text import ProgressNarrator, render_short_result
+from suture.interfaces.narrative.run_story import run_as_text
 from suture.judge.triage.suspect_tests import endless_loops
 from suture.models import NO_MODEL
 from suture.sandbox import BubblewrapSandbox
@@ -71,6 +73,27 @@ async def test_a_search_without_a_repair_ends_not_healed(tmp_path: Path, sandbox
     assert (result.spend.attempts, result.spend.model_calls) == (0, 0)
     (ledger,) = (tmp_path / "home" / "runs").glob("*/ledger.jsonl")
     assert read_ledger(ledger).events[-1].kind == "run.finished"
+
+
+@pytest.mark.parametrize(("passing_test", "breaks"), [("add(3, 0) == 3", False), ("add(4, 2) == 2", True)])
+async def test_the_closest_edit_is_shown_as_no_repair_if_it_breaks_no_test(
+    tmp_path: Path, sandbox: BubblewrapSandbox, passing_test: str, breaks: bool
+) -> None:
+    never = UNSATISFIABLE_TEST.partition("\n\n\n")[2]
+    result = await run_heal(
+        tmp_path, f"{SATISFIABLE_TEST}\n\n{never}\n\ndef test_kept():\n    assert {passing_test}\n", sandbox
+    )
+
+    run = find_run(tmp_path / "home", result.run_id)
+    lines = [line for line in render_short_result(result, run) if "Closest edit" in line]
+    page = [text for text in caution_lines(result, run, suggest_commands=False) if "Closest edit" in text]
+    assert (result.outcome, result.diff) == ("not_healed", "")
+    assert len(lines) == len(page) == (0 if breaks else 1)
+    if not breaks:
+        assert "not a repair: 1 of 2 failing tests passes" in lines[0]
+        assert f"suture show {run.id}" in lines[0]
+        assert "+    return a + b" in page[0]
+        assert "+    return a + b" in run_as_text(run)
 
 
 async def test_a_fork_does_not_repeat_a_search_that_found_nothing(

@@ -33,7 +33,7 @@ from suture.interfaces.narrative.judgement_text import MAX_SUMMARY_FINDINGS, lis
 from suture.interfaces.narrative.plain_text import format_count, format_share
 from suture.interfaces.narrative.review_text import answer_instructions, render_ending_reason
 from suture.interfaces.narrative.rival_text import is_chosen_by_person, rival_lines, undetermined_sentence
-from suture.interfaces.narrative.search_text import near_miss_lines
+from suture.interfaces.narrative.search_text import near_miss_lines, partial_repair_lines
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
 from suture.interfaces.narrative.wording import render_capability, render_judge, render_verdict_notes
 from suture.project.python_source.parsing import imported_paths, loaded_files
@@ -141,7 +141,8 @@ def render_full_result(
 
 def caution_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = True) -> Iterator[str]:
     """Yield what qualifies a result besides its rivals: doubts, untested and ignored files, warnings."""
-    for lines in (unverified_repair_lines(result, folder), _near_miss_lines(result, folder)):
+    clue_run = folder.id if suggest_commands else ""
+    for lines in (unverified_repair_lines(result, folder), _closest_edit_lines(result, folder, clue_run)):
         if suggest_commands:
             yield from lines
         elif text := "\n".join(lines):  # a page and an editor show a diff as one paragraph
@@ -176,11 +177,19 @@ def unverified_repair_lines(result: Result, folder: RunFolder) -> Iterator[str]:
         yield from (f"  {line}" for line in search.repairs[0].diff.splitlines())
 
 
-def _near_miss_lines(result: Result, folder: RunFolder) -> Iterator[str]:
-    """Yield the likeliest edit that only just failed, if nothing better is shown."""
+def _closest_edit_lines(result: Result, folder: RunFolder, clue_run: str) -> Iterator[str]:
+    """Yield the edit of the search that came closest to a repair, if nothing better is shown.
+
+    Args:
+        clue_run: As `run` of `partial_repair_lines`.
+    """
     search = last_payload(read_ledger(folder.ledger_path).events, kinds.SearchFinished)
-    if not result.ok and not result.diff and search is not None and search.near_misses:
+    if result.ok or result.diff or search is None or search.repairs:
+        return
+    if search.near_misses:
         yield from near_miss_lines(search.near_misses[0])
+    elif search.partial and search.partial[0].confirmed:
+        yield from partial_repair_lines(search.partial[0], clue_run)
 
 
 def warning_lines(result: Result) -> Iterator[str]:

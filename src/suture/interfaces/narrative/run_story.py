@@ -35,7 +35,7 @@ from suture.interfaces.narrative.judgement_text import missed_mistake_lines
 from suture.interfaces.narrative.plain_text import format_share, join_lines, name_candidate, render_label
 from suture.interfaces.narrative.result_text import is_heal_run
 from suture.interfaces.narrative.rival_text import comparison_lines
-from suture.interfaces.narrative.search_text import near_miss_lines
+from suture.interfaces.narrative.search_text import near_miss_lines, partial_repair_lines
 from suture.interfaces.narrative.spend_text import ReplyTracker, describe_share, describe_spend
 from suture.interfaces.narrative.wording import render_judge, render_moves, render_verdict_notes
 from suture.project.workspace import unified_diff
@@ -218,8 +218,10 @@ def _event_details(
                 return list(comparison_lines(undetermined))
             case kinds.CertificateWritten(mutants=tried, killed=noticed) if noticed < tried:
                 return list(_missed_mistake_lines(run))
-            case kinds.SearchFinished(near_misses=near_misses):
-                return [line for near_miss in near_misses for line in near_miss_lines(near_miss)]
+            case kinds.SearchFinished(near_misses=near_misses, partial=clues):
+                edits = [*map(near_miss_lines, near_misses)]
+                edits += [partial_repair_lines(clue) for clue in clues if clue.confirmed]
+                return [line for lines in edits for line in lines]
     except (StorageError, UsageError, ValueError, KeyError, TypeError) as fault:
         return [f"(unreadable: {fault})"]
     return []

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from suture.core.ledger import kinds
-from suture.interfaces.narrative.plain_text import format_count
+from suture.interfaces.narrative.plain_text import format_count, format_share
 
 if TYPE_CHECKING:
     from suture.search.search_records import SearchProgress
@@ -107,3 +107,16 @@ def near_miss_lines(near_miss: kinds.NearMiss, *, with_diff: bool = True) -> Ite
     yield f"Near miss, not a repair: with this edit the failing tests pass, but {broken} fails{end}"
     if with_diff:
         yield from (f"  {line}" for line in near_miss.diff.splitlines())
+
+
+def partial_repair_lines(clue: kinds.PartialRepair, run: str = "") -> Iterator[str]:
+    """Yield an edit that makes some failing tests pass, with its diff, or where that is shown.
+
+    Args:
+        run: The run whose story shows the diff; empty to add the diff itself, indented.
+    """
+    passing = format_share(clue.passing, clue.passing + clue.failing, "pass", "failing test")
+    where = f" Its diff: suture show {run}" if run else ""
+    yield f"Closest edit, not a repair: {passing} with it and no other test breaks ({clue.path}, {clue.label}).{where}"
+    if not run:
+        yield from (f"  {line}" for line in clue.diff.splitlines())

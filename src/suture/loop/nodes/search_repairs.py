@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from suture.agents.context.failure_causes import collect_deciding_facts
+from suture.agents.context.failure_causes import collect_deciding_facts, count_deciding_checks
 from suture.core.ledger.kinds import (
     FoundRepair,
     NearMiss,
@@ -20,8 +20,8 @@ from suture.core.ledger.kinds import (
     TrialAgreement,
 )
 from suture.core.records import Candidate, Verdict, content_hash, decode_record, encode_record
-from suture.errors import SandboxError
-from suture.judge import Suite
+from suture.errors import BudgetExceeded, SandboxError
+from suture.judge import Suite, check_candidate
 from suture.judge.runners.diagnostics.tool_fixes import collect_tool_fixes
 from suture.judge.signs import render_tampering_warning
 from suture.judge.trials.trial_records import Proposal, Trial
@@ -91,7 +91,38 @@ async def _search(
             facts = collect_deciding_facts(baseline, context.trust_threshold)
             changes = [change for change, _ in result.partial]
             divergences = await find_divergences(facts, changes, result.texts, context)
-    return _finish_search(result, plausible, divergences, limits, context)
+    clues = _list_partial_repairs(result)
+    if clues and baseline is not None and not (plausible.repairs or result.near_misses or context.has_model):
+        clues[0] = await _confirm_partial_repair(clues[0], result, suite, baseline, context)
+    return _finish_search(result, plausible, clues, divergences, limits, context)
+
+
+def _list_partial_repairs(result: SearchResult) -> list[PartialRepair]:
+    """Return the records of the best changes that make some failing test pass."""
+    return [
+        PartialRepair(path=change.path, label=change.label, passing=trial.passing, failing=trial.failing)
+        for change, trial in result.partial[: tuning.MAX_LISTED_PARTIAL_REPAIRS]
+    ]
+
+
+async def _confirm_partial_repair(
+    best: PartialRepair, result: SearchResult, suite: Suite, baseline: Verdict, context: RunContext
+) -> PartialRepair:
+    """Run all tests on the best partial repair; return it with their numbers if it breaks none of them."""
+    change, _ = result.partial[0]
+    text = apply_edits(result.texts[change.path], change.edits)
+    candidate = Candidate(files={change.path: text}, origin="mutation", label=change.label)
+    try:
+        async with context.budget.time_limit():
+            verdict = await check_candidate(candidate, suite)
+    except (BudgetExceeded, SandboxError):  # It is only a clue: the run ends as it would without it.
+        return best
+    _, failing, broken = count_deciding_checks(verdict, baseline, context.trust_threshold)
+    passing = len(verdict.passed & baseline.failed)
+    if broken or not passing:
+        return best
+    diff = render_change(change.path, text, result.texts)
+    return replace(best, passing=passing, failing=failing, confirmed=True, diff=diff)
 
 
 def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:
@@ -114,12 +145,13 @@ def _ranking_s(limits: SearchLimits, result: SearchResult) -> float:
 def _finish_search(
     result: SearchResult,
     plausible: PlausibleRepairs,
+    clues: Sequence[PartialRepair],
     divergences: Mapping[str, str],
     limits: SearchLimits,
     context: RunContext,
 ) -> dict[str, Any]:
     """Record the search, and store its repairs for `try_repairs`, which may have to wait for a person."""
-    event = _make_search_event(result, plausible, divergences)
+    event = _make_search_event(result, plausible, clues, divergences)
     # `limit_search` takes the seconds of the setting, unless the budget leaves less.
     setting_s = (context.settings.repair.seconds, tuning.SEARCH_DEFAULT_S)
     is_set = limits.max_seconds in setting_s or limits.trial_s < limits.max_seconds
@@ -130,7 +162,10 @@ def _finish_search(
 
 
 def _make_search_event(
-    result: SearchResult, plausible: PlausibleRepairs, divergences: Mapping[str, str]
+    result: SearchResult,
+    plausible: PlausibleRepairs,
+    clues: Sequence[PartialRepair],
+    divergences: Mapping[str, str],
 ) -> SearchFinished:
     spectrum = result.spectrum
     return SearchFinished(
@@ -151,10 +186,7 @@ def _make_search_event(
             )
             for repair in plausible.repairs
         ),
-        partial=tuple(
-            PartialRepair(path=change.path, label=change.label, passing=trial.passing, failing=trial.failing)
-            for change, trial in result.partial[: tuning.MAX_LISTED_PARTIAL_REPAIRS]
-        ),
+        partial=tuple(clues),
         near_misses=()
         if plausible.repairs
         else tuple(
