@@ -19,6 +19,7 @@ from suture.mutation import Edit
 from suture.mutation.python.edit_locations import constants_near_edit
 from suture.sandbox import BubblewrapSandbox
 from suture.search import SearchResult, rank_repairs
+from suture.search.languages.tree_adapter import get_adapter
 from suture.search.ranking.call_outcomes import (
     OPAQUE,
     collect_outcomes,
@@ -249,3 +250,9 @@ def test_examples_that_no_outcome_can_match_are_ignored() -> None:
     assert [(call[2], want) for call, want in examples] == [("(2, )", "4"), ("(None, )", "None")]
     right, wrong = (["(4, (2,))", "?(None, (None,))"], ["(5, (2,))", "?(None, (None,))"])
     assert [count_broken_examples(answers, examples, 0) for answers in (right, wrong)] == [0, 1]
+
+
+def test_an_answer_is_shown_without_the_arguments_whatever_its_type() -> None:
+    render = get_adapter("python").render_answer
+    answers = ("(2, (1,))", "(datetime.date(2024, 1, 3), (datetime.date(2024, 1, 1), 2))", "?(None, ([],))")
+    assert [render(answer) for answer in answers] == ["2", "datetime.date(2024, 1, 3)", "None"]

@@ -17,7 +17,6 @@ from suture.interfaces.narrative.result_text import next_step_lines
 from suture.interfaces.narrative.review_text import review_as_json, review_as_text
 from suture.interfaces.narrative.rival_text import (
     MAX_RIVAL_CODE_LINES,
-    answer_lines,
     comparison_lines,
     rival_lines,
     undetermined_sentence,
@@ -29,7 +28,8 @@ CRASH = "raises IndexError: list index out of range"
 UNDETERMINED = kinds.RepairUndetermined(
     changes=tuple(
         kinds.ComparedChange(
-            label=text, diff=f"--- a/m.py\n+++ b/m.py\n-x = 1\n+    x = 2\n+    return {text}\n"
+            label=text,
+            diff=f"--- a/m.py\n+++ b/m.py\n@@ -6,3 +6,4 @@\n def f():\n-    x = 1\n+    x = 2\n+    return {text}\n",
         )
         for text in ("(a + b) / 3", "(a + c) / 2")
     ),
@@ -39,48 +39,52 @@ UNDETERMINED = kinds.RepairUndetermined(
 
 
 def test_a_line_that_all_changes_add_is_shown_once_and_a_division_is_not_a_separator() -> None:
-    assert list(comparison_lines(UNDETERMINED)) == [
-        "all of them:",
-        "  x = 2",
-        "1 (this diff): return (a + b) / 3",
-        "2: return (a + c) / 2",
+    assert list(comparison_lines(UNDETERMINED, "run-1")) == [
+        "All of them add:",
+        "     x = 2",
+        "1. m.py, line 7 (this diff)",
+        "     return (a + b) / 3",
+        f"     median([1, 2]) -> {CRASH} (as now)",
+        "2. m.py, line 7",
+        "     return (a + c) / 2",
+        f"     median([1, 2]) -> 1.5 (now {CRASH})",
+        "   Apply this one: suture apply run-1 --rival 2",
         "and 7 more",
-        "median([1, 2]):",
-        f"  your code and change 1: {CRASH}",
-        "  change 2: 1.5",
     ]
 
 
 def test_a_change_of_several_lines_has_a_line_for_each() -> None:
-    changes = tuple(kinds.ComparedChange(label="", diff=f"+x = {n}\n+y = {n} / 2\n") for n in (1, 2))
+    diffs = [f"--- a/m.py\n+++ b/m.py\n@@ -1 +1,2 @@\n+x = {n}\n+y = {n} / 2\n" for n in (1, 2)]
+    changes = tuple(kinds.ComparedChange(label="", diff=diff) for diff in diffs)
     assert list(comparison_lines(kinds.RepairUndetermined(changes=changes, count=2))) == [
-        "1 (this diff):",
-        "  x = 1",
-        "  y = 1 / 2",
-        "2:",
-        "  x = 2",
-        "  y = 2 / 2",
+        "1. m.py, line 1 (this diff)",
+        "     x = 1",
+        "     y = 1 / 2",
+        "2. m.py, line 1",
+        "     x = 2",
+        "     y = 2 / 2",
     ]
 
 
 def test_only_a_few_lines_that_all_changes_add_are_shown() -> None:
     shared = "".join(f"+step({n})\n" for n in range(9))
     changes = tuple(kinds.ComparedChange(label="", diff=f"{shared}+x = {n}\n") for n in (1, 2))
-    assert list(comparison_lines(kinds.RepairUndetermined(changes=changes, count=2))) == [
-        "all of them:",
-        *(f"  step({n})" for n in range(MAX_RIVAL_CODE_LINES)),
-        "1 (this diff): x = 1",
-        "2: x = 2",
-    ]
+    shown = [*comparison_lines(kinds.RepairUndetermined(changes=changes, count=2))]
+    assert shown[:4] == ["All of them add:", *(f"     step({n})" for n in range(MAX_RIVAL_CODE_LINES))]
+    assert [line.strip() for line in shown if "x = " in line] == ["x = 1", "x = 2"]
 
 
-def test_equal_answers_are_one_line_and_a_repair_without_an_answer_is_not_named() -> None:
-    call = kinds.ComparedCall(call="f(0)", before="0", answers=("1", "2", "1", "", "1"))
-    assert list(answer_lines(call)) == [
-        "f(0):",
-        "  your code: 0",
-        "  changes 1, 3 and 5: 1",
-        "  change 2: 2",
+def test_a_call_that_tells_no_further_changes_apart_is_left_out_and_so_is_a_missing_answer() -> None:
+    changes = tuple(kinds.ComparedChange(label=f"edit {n}", diff="") for n in range(3))
+    answers = {"f(0)": ("1", "2", "2"), "f(1)": ("3", "4", "4"), "f(2)": ("5", "", "6")}
+    calls = tuple(kinds.ComparedCall(call=call, before="", answers=given) for call, given in answers.items())
+    shown = [*comparison_lines(kinds.RepairUndetermined(changes=changes, count=3, calls=calls))]
+    assert [line.strip() for line in shown if "->" in line] == [
+        "f(0) -> 1",
+        "f(2) -> 5",
+        "f(0) -> 2",
+        "f(0) -> 2",
+        "f(2) -> 6",
     ]
 
 
@@ -100,7 +104,7 @@ def test_the_whole_story_of_a_run_lists_the_changes(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "runs" / add_healed_run(tmp_path, tmp_path, {}))
     with Ledger(run.ledger_path) as ledger:
         ledger.append(UNDETERMINED)
-    assert "2: return (a + c) / 2" in run_as_text(run)
+    assert "2. m.py, line 7\n              return (a + c) / 2" in run_as_text(run)
 
 
 def test_an_undecided_repair_that_was_applied_names_the_undo_and_the_strict_option(tmp_path: Path) -> None:

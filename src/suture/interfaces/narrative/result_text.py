@@ -211,8 +211,11 @@ def next_step_lines(result: Result, folder: RunFolder, model: str = MODEL_PLACEH
     yield from delivered
     if result.ok and result.diff and not delivered and is_heal_run(folder):
         yield f"Apply it: suture apply {folder.id}"
-    if (undetermined := last_payload(events, kinds.RepairUndetermined)) is not None:
-        yield from _undetermined_lines(undetermined, folder.id, is_delivered=bool(delivered))
+    if delivered and last_payload(events, kinds.RepairUndetermined) is not None:
+        yield (
+            "It was delivered although your tests do not decide whether it is right. "
+            "With --strict, Suture delivers nothing in such a case."
+        )
     files = result.candidate.files if result.candidate and not delivered and not is_heal_run(folder) else {}
     if result.ok and len(files) == 1:
         yield f"Save it as {next(iter(files))}: suture apply {folder.id}"
@@ -246,19 +249,6 @@ def next_step_lines(result: Result, folder: RunFolder, model: str = MODEL_PLACEH
         yield f"Start it again: {result.reason.remedy}"  # there is no step to continue from
         return
     yield from _continuation_lines(result, folder.id, events, model)
-
-
-def _undetermined_lines(
-    undetermined: kinds.RepairUndetermined, run: str, *, is_delivered: bool
-) -> Iterator[str]:
-    """Yield what to type where the tests do not decide whether a repair is right."""
-    if is_delivered:
-        yield (
-            "It was delivered although your tests do not decide whether it is right. "
-            "With --strict, Suture delivers nothing in such a case."
-        )
-    elif len(undetermined.changes) > 1:
-        yield f"Apply another of them: suture apply {run} --rival 2"
 
 
 def _quarantine_lines(result: Result, folder: RunFolder) -> Iterator[str]:

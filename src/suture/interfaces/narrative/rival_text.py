@@ -7,6 +7,7 @@ from itertools import zip_longest
 
 from suture.core.ledger import RunFolder, kinds, last_payload, read_ledger, select_events
 from suture.core.records import Result
+from suture.interfaces.narrative.certificate_rendering import delivery_lines
 
 MAX_RIVAL_CODE_LINES = 3
 """How many lines of each change, and of what all of them add, are shown. Chosen by judgement; not measured."""
@@ -35,7 +36,8 @@ def rival_lines(result: Result, folder: RunFolder, *, suggest_commands: bool = T
         last_payload(events, kinds.RepairChosen),
     )
     if undetermined is not None:
-        yield from (f"  {line}" for line in comparison_lines(undetermined))
+        can_apply = suggest_commands and not any(delivery_lines(folder))
+        yield from (f"  {line}" for line in comparison_lines(undetermined, folder.id if can_apply else ""))
         was_asked = any(asked.stage == "distinguish" for _, asked in select_events(events, kinds.ReviewAsked))
         hint = ", or let --ask ask you" if suggest_commands and undetermined.calls and not was_asked else ""
         what = "tells them apart" if len(undetermined.changes) > 1 else "fails where the change is wrong"
@@ -60,42 +62,63 @@ def _choice_sentence(chosen: kinds.RepairChosen) -> str:
     return f"Your tests do not decide {subject}; the model {verb} this one{explanation}"
 
 
-def comparison_lines(undetermined: kinds.RepairUndetermined) -> Iterator[str]:
-    """Yield the changes one after the other, then what each of them answers; nothing if there is only one.
+def comparison_lines(undetermined: kinds.RepairUndetermined, run: str = "") -> Iterator[str]:
+    """Yield the changes one after the other, each with its answers; nothing if there is only one.
 
     A line of code that all of them add is shown once.
+
+    Args:
+        run: The run whose other changes a command can apply; empty to suggest no command.
     """
-    if len(undetermined.changes) < 2:
+    changes = undetermined.changes
+    if len(changes) < 2:
         return
-    shared, own_by_change = split_added_lines(undetermined.changes)
+    shared, own_by_change = split_added_lines(changes)
+    calls = list(_distinguishing_calls(undetermined.calls))
     if shared:
-        yield "all of them:"
-        yield from (f"  {line}" for line in shared)
-    for number, own in enumerate(own_by_change, 1):
-        name = "1 (this diff)" if number == 1 else str(number)
-        if len(own) == 1:
-            yield f"{name}: {own[0]}"
-        else:
-            yield f"{name}:"
-            yield from (f"  {line}" for line in own)
-    if more := undetermined.count - len(undetermined.changes):
+        yield "All of them add:"
+        yield from (f"     {line}" for line in shared)
+    for number, (change, own) in enumerate(zip(changes, own_by_change, strict=True), 1):
+        yield f"{number}. {find_place(change.diff)}{' (this diff)' if number == 1 else ''}"
+        yield from (f"     {line}" for line in own)
+        yield from (f"     {line}" for line in answer_lines(calls, number - 1))
+        if run and number > 1:
+            yield f"   Apply this one: suture apply {run} --rival {number}"
+    if more := undetermined.count - len(changes):
         yield f"and {more} more"
-    for call in undetermined.calls:
-        yield from answer_lines(call)
 
 
-def answer_lines(call: kinds.ComparedCall) -> Iterator[str]:
-    """Yield a call, and each of its different answers with the changes that give it."""
-    numbers: dict[str, list[str]] = {}
-    for number, answer in enumerate(call.answers, 1):
-        if answer:
-            numbers.setdefault(answer, []).append(str(number))
-    yield f"{call.call}:"
-    if call.before and call.before not in numbers:
-        yield f"  your code: {call.before}"
-    for answer, names in numbers.items():
-        now = "your code and " if answer == call.before else ""
-        yield f"  {now}change{'' if len(names) == 1 else 's'} {_join(names)}: {answer}"
+def _distinguishing_calls(calls: Sequence[kinds.ComparedCall]) -> Iterator[kinds.ComparedCall]:
+    """Yield the calls of which each one tells more of the changes apart than those before it."""
+    answers: list[tuple[str, ...]] = []
+    for call in calls:
+        before, after = (len(set(zip(*rows, strict=True))) for rows in (answers, [*answers, call.answers]))
+        if after > max(before, 1):
+            answers.append(call.answers)
+            yield call
+
+
+def answer_lines(calls: Sequence[kinds.ComparedCall], position: int) -> Iterator[str]:
+    """Yield what one of several changes answers to some calls, and what the user's code answers now."""
+    for call in calls:
+        if answer := call.answers[position]:
+            now = "as now" if answer == call.before else f"now {call.before}"
+            yield f"{call.call} -> {answer}{f' ({now})' if call.before else ''}"
+
+
+def find_place(diff: str) -> str:
+    """Return the file of a diff and the first line that it adds or removes, such as `shop.py, line 9`."""
+    path, line_number = "", 0
+    for line in diff.splitlines():
+        if line_number:
+            if line.startswith(("-", "+")):
+                break
+            line_number += 1
+        elif line.startswith("--- "):
+            path = line.removeprefix("--- ").removeprefix("a/")
+        elif line.startswith("@@ -"):
+            line_number = int(line.removeprefix("@@ -").partition(" ")[0].partition(",")[0])
+    return f"{path}, line {line_number}" if line_number else path
 
 
 def difference_lines(
@@ -115,11 +138,6 @@ def difference_lines(
     if shared:
         yield "  both add:"
         yield from (f"     {line}" for line in shared)
-
-
-def _join(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def split_added_lines(changes: Sequence[kinds.ComparedChange]) -> tuple[list[str], list[list[str]]]:

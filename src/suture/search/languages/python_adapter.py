@@ -176,9 +176,11 @@ def _render_answer(answer: str) -> str:
         return "no end in time" if answer == TIMED_OUT else f"raises {answer[1:]}"
     text = answer.removeprefix(NO_VISIBLE_EFFECT)
     try:
-        return repr(ast.literal_eval(text)[0])
-    except (SyntaxError, ValueError, TypeError, IndexError):
+        node = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # some object's `repr` is no expression
         return text
+    result = node.elts[0] if isinstance(node, ast.Tuple) and node.elts else node
+    return ast.get_source_segment(text, result) or text
 
 
 def _distance_factor(before: str, edits: Sequence[Edit], after: str) -> float:
