@@ -31,7 +31,7 @@ from suture.mutation import apply_edits
 from suture.sandbox import discover_interpreter, open_sandbox
 from suture.search.languages.tree_adapter import get_adapter
 from suture.search.localisation.fault_ranking import find_clues, rank_suspects, score_lines
-from suture.search.ordering.candidate_order import order_single_changes
+from suture.search.ordering.candidate_order import ObservedValues, order_single_changes
 
 __all__ = ["LocalisedBug", "Rank", "format_rank", "localise_bug", "print_ranks", "rank_bug", "sums_of"]
 
@@ -155,6 +155,7 @@ def rank_bug(bug: Bug, package: Package, seen: LocalisedBug) -> Rank:
             seen.spectrum.import_lines,
             limit=MAX_PROPOSALS,
             clues=clues,
+            observed=ObservedValues(kinds=seen.spectrum.kinds),
             generate=get_adapter("python").generate_mutants,
         )
     )

@@ -9,7 +9,7 @@ from suture.mutation import apply_edits, generate_mutants, generate_tree_mutants
 from suture.mutation.changes import compare_values
 from suture.mutation.tuning import MAX_DIFFERENCES
 from suture.search.languages.python_adapter import PYTHON
-from suture.search.ordering.candidate_order import find_differences, order_single_changes
+from suture.search.ordering.candidate_order import ObservedValues, find_differences, order_single_changes
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,6 @@ async def test_the_literal_that_a_failing_test_points_to_is_tried_first() -> Non
         {"m.py": code},
         {},
         generate=PYTHON.generate_mutants,
-        differences=find_differences([outcome]),
+        observed=ObservedValues(differences=find_differences([outcome])),
     )
     assert "' to '" in apply_edits(code, singles[0].edits)

@@ -248,6 +248,21 @@ def test_a_change_that_reads_a_variable_which_nothing_reads_is_likelier(path: st
     assert prior_of(source) > 2 * prior_of(source.replace("return total", "return total - count"))
 
 
+def test_a_variable_of_another_kind_than_the_tests_showed_is_unlikely() -> None:
+    source = "@cached\ndef f(lines):\n    total = 0\n    for name, price, count in lines:\n        total += price\n"
+    line = {source[: source.index("total +=")].count("\n") + 1}
+
+    def prior_of(term: str, **kinds: ValueKind) -> float:
+        repaired = source.replace("+= price", f"+= price * {term}")
+        mutants = generate_mutants(source, line, kinds={1: kinds})
+        return max(mutant.prior for mutant in mutants if apply_edits(source, mutant.edits) == repaired)
+
+    assert prior_of("name", name="text", count="number") < 0.5 * prior_of(
+        "count", name="text", count="number"
+    )
+    assert prior_of("name", name="text") < prior_of("name")
+
+
 @pytest.mark.parametrize(
     "source",
     [

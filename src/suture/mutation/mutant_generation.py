@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from suture.mutation import tuning
@@ -24,6 +25,7 @@ from suture.mutation.changes import (
 from suture.mutation.edits import Edit, Mutant, OperatorName
 from suture.mutation.python.operators import OPERATORS
 from suture.mutation.python.python_tree import PythonTree, parse_python_tree
+from suture.mutation.python.scope_names import ObservedKinds
 from suture.mutation.tuning import ANNOTATION_FACTOR
 from suture.project.python_source.scopes import FUNCTIONS
 
@@ -197,6 +199,7 @@ def generate_mutants(
     operators: Collection[OperatorName] | None = None,
     on_fault: FaultReporter | None = None,
     differences: Sequence[ValueDifference] = (),
+    kinds: ObservedKinds = MappingProxyType({}),
 ) -> Iterator[Mutant]:
     """Yield every mutant of a source.
 
@@ -207,10 +210,11 @@ def generate_mutants(
         operators: The operators to use; `None` for all.
         on_fault: As for `generate_from`.
         differences: How the actual values of failing tests differ from the expected ones.
+        kinds: The kinds of values that variables hold in the runs of the tests.
     """
     tree = parse_python_tree(source)
     if tree is not None:
-        tree.differences = differences
+        tree.differences, tree.observed_kinds = differences, kinds
         yield from generate_from(_make_mutable(tree, operators), lines, on_fault)
 
 

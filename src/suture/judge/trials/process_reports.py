@@ -34,6 +34,7 @@ class ExecutionReport:
         lines: Path -> line numbers, packed as hexadecimal digits; see `unpack_lines`.
         frames: (path, line) of an exception's frames in the traced files.
         calls: (path, function, first line, arguments) of calls that the tests made.
+        kinds: Path -> first line of a function -> variable -> the kind of its values; empty if it is not known.
         error: Class and message of the exception.
         traceback: (path, line) of the exception's frames in the project.
     """
@@ -43,6 +44,7 @@ class ExecutionReport:
     lines: Mapping[str, str]
     frames: tuple[tuple[Any, ...], ...]
     calls: tuple[tuple[Any, ...], ...]
+    kinds: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     error: str = ""
     traceback: tuple[tuple[Any, ...], ...] = ()
 

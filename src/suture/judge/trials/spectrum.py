@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from suture.core.ledger.kinds import TrialDisagreement
@@ -16,6 +16,7 @@ from suture.judge.trials.tuning import (
     MIN_TEST_CPU_S,
     UNMEASURED_TEST_CPU_S,
 )
+from suture.mutation.python.scope_names import ObservedKinds, is_value_kind
 from suture.project.mixed_files import find_test_lines
 from suture.project.python_source.parsing import parse_module
 
@@ -94,6 +95,7 @@ def build_spectrum(
     return Spectrum(
         tests=tuple(tests),
         import_lines=data.import_lines or ParsedImportLines(texts),
+        kinds=_merge_kinds(data.traced.values()),
         collect_s=collection.seconds,
         collection_errors=collection.errors,
         calls=tuple(
@@ -139,6 +141,26 @@ def _combine_runs(
             if line not in closed.get(path, ())
         ),
     )
+
+
+def _merge_kinds(reports: Iterable[TestReport]) -> dict[str, ObservedKinds]:
+    """Return the kinds of values that variables hold in all of the tests; others than known ones are left out."""
+    merged: dict[str, dict[int, dict[str, str]]] = {}
+    for report in reports:
+        for path, functions in report.kinds.items():
+            for line, kinds in functions.items():
+                if not line.isdecimal():
+                    continue
+                variables = merged.setdefault(path, {}).setdefault(int(line), {})
+                for name, kind in kinds.items():
+                    variables[name] = kind if variables.get(name, kind) == kind else ""
+    return {
+        path: {
+            line: {name: kind for name, kind in variables.items() if is_value_kind(kind)}
+            for line, variables in functions.items()
+        }
+        for path, functions in merged.items()
+    }
 
 
 def _make_import_failure(collection: CollectionReport, failing: Collection[str]) -> TestRun:

@@ -11,6 +11,7 @@ from typing import Literal
 
 from suture.core.ledger.kinds import TrialDisagreement
 from suture.mutation.edits import Edit
+from suture.mutation.python.scope_names import ObservedKinds
 
 TestLines = Mapping[str, Mapping[str, frozenset[int]]]
 """Test id -> path -> the lines that the test runs."""
@@ -88,6 +89,7 @@ class Spectrum:
 
     Attributes:
         import_lines: Path -> the lines that ran while the tests were collected.
+        kinds: Path -> first line of a function -> variable -> the kind of its values, where that is clear.
         collect_s: CPU seconds of the collection.
         collection_errors: Number of files that could not be collected.
         collected: Ids of all tests, in the order of the run.
@@ -103,6 +105,7 @@ class Spectrum:
 
     tests: tuple[TestRun, ...] = ()
     import_lines: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    kinds: Mapping[str, ObservedKinds] = field(default_factory=dict)
     collect_s: float = 0.0
     collection_errors: int = 0
     calls: tuple[ObservedCall, ...] = ()

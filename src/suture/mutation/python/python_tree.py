@@ -7,11 +7,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from suture.mutation.changes import Change, ValueDifference, shorten
 from suture.mutation.edits import Edit, OperatorName
-from suture.mutation.python.scope_names import ScopeNames, collect_scope_names
+from suture.mutation.python.scope_names import ObservedKinds, ScopeNames, collect_scope_names
 from suture.mutation.tuning import UNREAD_PARAMETER_FACTOR, UNREAD_VARIABLE_FACTOR
 from suture.project.python_source.parsing import parse_module
 from suture.project.python_source.scopes import FUNCTIONS, Function
@@ -44,9 +45,11 @@ class PythonTree:
         raw: The UTF-8 bytes of the source, in which all offsets are counted.
         nodes: All nodes, outer ones first.
         differences: How the actual values of failing tests differ from the expected ones.
+        observed_kinds: The kinds of values that variables hold in the runs of the tests.
     """
 
     differences: Sequence[ValueDifference] = ()
+    observed_kinds: ObservedKinds = MappingProxyType({})
 
     def __init__(self, source: str, tree: ast.Module) -> None:
         self.module = tree
@@ -193,7 +196,12 @@ class PythonTree:
         if scope not in self._names:
             # The names at a function are those of the scope around it.
             is_nested = scope is not self.module and self.enclosing_function(scope) is not None
-            self._names[scope] = collect_scope_names(scope, self.scope_names(scope) if is_nested else None)
+            outer = self.scope_names(scope) if is_nested else None
+            first_line = min(
+                (node.lineno for node in getattr(scope, "decorator_list", ())),
+                default=getattr(scope, "lineno", 0),
+            )
+            self._names[scope] = collect_scope_names(scope, outer, self.observed_kinds.get(first_line, {}))
         return self._names[scope]
 
     def indent(self, statement: ast.stmt) -> str:

@@ -1,19 +1,21 @@
 """Which names a scope has, and what kind of value they seem to hold.
 
-The kinds are guesses. They order candidates, and exclude none.
+The kinds are guesses unless a run of the tests showed them. They order candidates, and exclude none.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeGuard, get_args
 
 from suture.mutation.tuning import MAX_FIRST_VARIABLES, MAX_LAST_VARIABLES, OUTER_SCOPE_FACTOR
 from suture.project.python_source.scopes import walk_own_nodes
 
 ValueKind = Literal["number", "sequence", "set", "mapping", "text", "callable", "unknown"]
+ObservedKinds = Mapping[int, Mapping[str, ValueKind]]
+"""First line of a function, its decorators included -> variable -> the kind of its values in the runs of the tests."""
 
 # Each of these tables: a builtin or class that is called, a method that is called on a variable, or (below) the
 # type of a node -> the kind of the result, variable or node.
@@ -71,11 +73,19 @@ class ScopeNames:
         return [name for name in names if name in chosen]
 
 
-def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
+def is_value_kind(text: str) -> TypeGuard[ValueKind]:
+    """Return whether a text from a report is a kind of value."""
+    return text in get_args(ValueKind)
+
+
+def collect_scope_names(
+    scope: ast.AST, above: ScopeNames | None, observed: Mapping[str, ValueKind]
+) -> ScopeNames:
     """Return the variables of a function with those of the functions around it, or of a module.
 
     Args:
         above: The variables of the function around it; `None` if there is none.
+        observed: The kinds of some variables' values in the runs of the tests.
     """
     kinds: dict[str, ValueKind] = {}
     bound_at: dict[str, int] = {}
@@ -98,6 +108,7 @@ def collect_scope_names(scope: ast.AST, above: ScopeNames | None) -> ScopeNames:
         for name, kind in _evidence(node):
             if kinds.get(name) == "unknown":
                 kinds[name] = kind
+    kinds.update((name, kind) for name, kind in observed.items() if name in kinds)
     outer = frozenset(above.kinds if above is not None else ()) - kinds.keys()
     if above is not None:
         kinds.update((name, kind) for name, kind in above.kinds.items() if name in outer)

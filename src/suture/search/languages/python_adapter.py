@@ -25,7 +25,7 @@ from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.judge.trials.trial_runner import TrialRunner
 from suture.judge.trials.trial_worker import TrialWorker
 from suture.mutation import Edit, Mutant, generate_mutants
-from suture.mutation.changes import FaultReporter, ValueDifference
+from suture.mutation.changes import FaultReporter
 from suture.mutation.python.edit_locations import find_block_stops, find_location
 from suture.mutation.syntax_repair import find_parsable_texts
 from suture.mutation.syntax_repair.source_lines import find_python_stop
@@ -33,7 +33,7 @@ from suture.project.mixed_files import find_test_lines
 from suture.project.python_source.parsing import parse_module
 from suture.search import tuning
 from suture.search.languages.language_adapter import CommandSession, LanguageAdapter, TrialSession
-from suture.search.ordering.candidate_order import BaselineCandidates
+from suture.search.ordering.candidate_order import NOTHING_OBSERVED, BaselineCandidates, ObservedValues
 from suture.search.ranking.call_outcomes import (
     EXCEPTION,
     NO_VISIBLE_EFFECT,
@@ -55,12 +55,18 @@ def generate_python_changes(
     text: str,
     lines: Mapping[int, float],
     on_fault: FaultReporter | None = None,
-    differences: Sequence[ValueDifference] = (),
+    observed: ObservedValues = NOTHING_OBSERVED,
 ) -> Iterator[Mutant]:
     """Yield the mutants of a Python file, except on lines of tests in the same file."""
     test_lines = find_test_lines(path, text)
     code_lines = {line: score for line, score in lines.items() if line not in test_lines}
-    return generate_mutants(text, code_lines, on_fault=on_fault, differences=differences)
+    return generate_mutants(
+        text,
+        code_lines,
+        on_fault=on_fault,
+        differences=observed.differences,
+        kinds=observed.kinds.get(path, {}),
+    )
 
 
 class TrialPool:

@@ -14,7 +14,7 @@ from suture.judge.trials.drivers.driver_trials import EarlyBaseline, start_early
 from suture.judge.trials.target_tests import FailingProject
 from suture.judge.trials.trial_records import Spectrum
 from suture.mutation import Mutant, generate_tree_mutants
-from suture.mutation.changes import FaultReporter, ValueDifference
+from suture.mutation.changes import FaultReporter
 from suture.mutation.syntax_repair import ParsableText
 from suture.mutation.syntax_repair.tree_repair import find_parsable_trees, tree_has_error
 from suture.mutation.tree_sitter.tree_locations import find_tree_block_stops, find_tree_location
@@ -23,6 +23,7 @@ from suture.project.workspace import decode_text
 from suture.search import tuning
 from suture.search.languages.language_adapter import CommandSession, LanguageAdapter
 from suture.search.languages.python_adapter import PYTHON
+from suture.search.ordering.candidate_order import ObservedValues
 from suture.search.ranking.tree_calls import answer_calls, render_answer
 from suture.search.search_records import SearchLimits
 
@@ -35,9 +36,9 @@ def build_tree_adapter(language: Language) -> LanguageAdapter:
         text: str,
         lines: Mapping[int, float],
         on_fault: FaultReporter | None,
-        differences: Sequence[ValueDifference],
+        observed: ObservedValues,
     ) -> Iterator[Mutant]:
-        return generate_tree_mutants(text, path, language, lines, differences=differences)
+        return generate_tree_mutants(text, path, language, lines, differences=observed.differences)
 
     def find_warnings(
         path: str, before: str, after: str, literals: frozenset[str]

@@ -8,7 +8,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import merge
 from itertools import islice
@@ -21,6 +21,7 @@ from suture.judge.trials.trial_records import Proposal, Spectrum
 from suture.mutation import Mutant, OperatorName
 from suture.mutation.changes import FaultReporter, ValueDifference, compare_values
 from suture.mutation.edits import encode_source
+from suture.mutation.python.scope_names import ObservedKinds
 from suture.mutation.tuning import MAX_DIFFERENCES
 from suture.search import tuning
 from suture.search.localisation.fault_ranking import (
@@ -37,11 +38,27 @@ from suture.search.tuning import MAX_SINGLES
 
 LineScores = Mapping[str, Mapping[int, float]]
 """Path -> line -> suspiciousness."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedValues:
+    """What the runs of the tests showed about values.
+
+    Attributes:
+        differences: How the actual values of failing tests differ from the expected ones.
+        kinds: Path -> the kinds of values that variables hold.
+    """
+
+    differences: Sequence[ValueDifference] = ()
+    kinds: Mapping[str, ObservedKinds] = field(default_factory=dict)
+
+
+NOTHING_OBSERVED = ObservedValues()
 MutantGenerator = Callable[
-    [str, str, Mapping[int, float], FaultReporter | None, Sequence[ValueDifference]], Iterator[Mutant]
+    [str, str, Mapping[int, float], FaultReporter | None, ObservedValues], Iterator[Mutant]
 ]
-"""Yields the mutants of a file by its path, its text, its suspicious lines and how actual values of the failing tests
-differ from the expected ones; reports operators that raise."""
+"""Yields the mutants of a file by its path, its text, its suspicious lines and the values that were observed; reports
+operators that raise."""
 RankedProposal = tuple[float, str, Proposal]
 """`(negative score, tie-breaker, candidate)`: the likeliest candidate sorts first."""
 
@@ -113,7 +130,7 @@ async def order_candidates(
         limit=limit,
         seconds=min(seconds * tuning.GENERATION_SHARE, tuning.MAX_GENERATION_S),
         clues=find_clues(spectrum),
-        differences=find_differences(outcomes),
+        observed=ObservedValues(differences=find_differences(outcomes), kinds=spectrum.kinds),
         generate=generate,
         failures=failures,
         on_early=None if on_early is None else lambda singles: on_early(complete(singles)),
@@ -160,7 +177,7 @@ async def order_single_changes(
     limit: int = tuning.MAX_SINGLES,
     seconds: float = math.inf,
     clues: Sequence[Clue] = (),
-    differences: Sequence[ValueDifference] = (),
+    observed: ObservedValues = NOTHING_OBSERVED,
     failures: list[BrokenOperator] | None = None,
     on_early: Callable[[Sequence[Proposal]], None] | None = None,
     max_examined: float = math.inf,
@@ -172,7 +189,6 @@ async def order_single_changes(
         import_lines: Path -> lines that run on import: a change of them needs a reimport.
         limit: Maximum number of changes to return; about twice as many are held at a time.
         seconds: Wall-clock seconds, after which what has been generated is returned.
-        differences: How actual values of the failing tests differ from the expected ones.
         generate: Generates the mutants of a file.
         failures: Receives operators that raise; such an operator makes no more changes of that node. Without
             it, the exception ends the search.
@@ -187,7 +203,7 @@ async def order_single_changes(
     streams = []
     for path, line_scores in by_suspicion:
         on_fault = None if failures is None else partial(_record_fault, failures, path)
-        mutants = generate(path, texts[path], line_scores, on_fault, differences)
+        mutants = generate(path, texts[path], line_scores, on_fault, observed)
         lines_on_import = import_lines.get(path, frozenset())
         streams.append(_score_mutants(mutants, path, texts[path], line_scores, lines_on_import, clues))
     for count, (_, proposal) in enumerate(merge(*streams, key=lambda pair: -pair[0]), 1):

@@ -1,4 +1,4 @@
-"""Record which lines of the project's code run, and what the tests call it with."""
+"""Record which lines of the project's code run, what the tests call it with, and which kinds of values it handles."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import threading
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +20,17 @@ MAX_ARGUMENT_CHARS = 1500
 REPR_FUNCTIONS = frozenset(("_saferepr", "_call_reprcompare", "safe_repr", "_common_shorten_repr"))
 REPR_MODULES = (os.path.join("_pytest", "assertion", "rewrite.py"), os.path.join("unittest", "util.py"))
 """Where pytest and unittest render the values of a failed comparison."""
+MAX_EXAMINED_CALLS = 5
+"""Calls of each function whose variables are examined when it ends."""
+KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((bool,), ""),
+    ((int, float, complex), "number"),
+    ((str, bytes), "text"),
+    ((dict,), "mapping"),
+    ((set, frozenset), "set"),
+    ((list, tuple, range, deque), "sequence"),
+)
+"""Types and the kind of their values, as `suture.mutation` names it; empty where it says nothing."""
 MAX_IDLE_LINES = 3000
 """Consecutive lines that have run before, after which a frame is no longer traced if shortcuts are allowed."""
 MAX_IDLE_CALLS = 30
@@ -44,6 +56,8 @@ class Tracer:
         self.takes_shortcuts = False
         self.lines: dict[str, set[int]] = {path: set() for path in files}
         self.calls: list[tuple[str, str, int, str]] = []
+        self._kinds: dict[str, dict[int, dict[str, str]]] = {}
+        self._examined_calls: dict[Any, int] = {}
 
     def find_path(self, filename: str) -> str | None:
         """Return the project's path of a file if the file is traced."""
@@ -72,11 +86,12 @@ class Tracer:
     def take(self) -> dict[str, Any]:
         """Return what was recorded since the last time."""
         packed = {path: _pack_lines(lines) for path, lines in self.lines.items() if lines}
-        recorded = {"lines": packed, "calls": self.calls}
+        recorded = {"lines": packed, "calls": self.calls, "kinds": self._kinds}
         for lines in self.lines.values():
             lines.clear()
         self._idle_calls.clear()
-        self.calls = []
+        self._examined_calls.clear()
+        self.calls, self._kinds = [], {}
         return recorded
 
     def get_error_frames(self, fault: BaseException) -> list[tuple[str, int]]:
@@ -127,7 +142,7 @@ class Tracer:
         if self.takes_shortcuts:
             return self._trace_with_shortcuts(code, lines)
         if path not in self._line_tracers:
-            self._line_tracers[path] = _make_line_tracer(lines)
+            self._line_tracers[path] = _make_line_tracer(lines, self._examine_variables)
         return self._line_tracers[path]
 
     def _trace_constructor(self, frame: Any, inner: Any) -> Any:
@@ -163,7 +178,20 @@ class Tracer:
         self._idle_calls[code] = idle_calls + 1
         if idle_calls > MAX_IDLE_CALLS and idle_calls % TRACED_CALL_INTERVAL:
             return None
-        return _make_stopping_line_tracer(lines, self._idle_calls, code)
+        return _make_stopping_line_tracer(lines, self._idle_calls, code, self._examine_variables)
+
+    def _examine_variables(self, frame: Any) -> None:
+        """Record the kinds of values that a function's variables hold when it ends."""
+        code = frame.f_code
+        count = self._examined_calls[code] = self._examined_calls.get(code, 0) + 1
+        path = self.find_path(code.co_filename)
+        if count > MAX_EXAMINED_CALLS or path is None or code.co_name.startswith("<"):  # such as `<lambda>`
+            return
+        kinds = self._kinds.setdefault(path, {}).setdefault(code.co_firstlineno, {})
+        for name, value in frame.f_locals.items():
+            if value is not None:
+                kind = _get_kind(type(value))
+                kinds[name] = kind if kinds.get(name, kind) == kind else ""
 
     def _record_call(self, frame: Any, path: str) -> None:
         if len(self.calls) >= MAX_CALLS:
@@ -195,18 +223,24 @@ def _pack_lines(lines: set[int]) -> str:
     return packed.hex()
 
 
-def _make_line_tracer(lines: set[int]) -> Any:
+def _get_kind(type_: type) -> str:
+    return next((kind for types, kind in KINDS if issubclass(type_, types)), "")
+
+
+def _make_line_tracer(lines: set[int], on_end: Any) -> Any:
     add = lines.add
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
         if event == "line":
             add(frame.f_lineno)
+        elif event == "return":
+            on_end(frame)
         return trace
 
     return trace
 
 
-def _make_stopping_line_tracer(lines: set[int], idle_calls: dict[Any, int], code: Any) -> Any:
+def _make_stopping_line_tracer(lines: set[int], idle_calls: dict[Any, int], code: Any, on_end: Any) -> Any:
     """Return a tracer that stops after many lines without a new one."""
     idle_lines = 0
 
@@ -221,6 +255,8 @@ def _make_stopping_line_tracer(lines: set[int], idle_calls: dict[Any, int], code
                 idle_lines += 1
                 if idle_lines > MAX_IDLE_LINES:
                     frame.f_trace_lines = False
+        elif event == "return":
+            on_end(frame)
         return trace
 
     return trace
