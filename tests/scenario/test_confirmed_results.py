@@ -102,11 +102,11 @@ async def test_a_run_that_ended_unverified_can_be_verified_later(settings: Setti
     assert saved.name == "unverified_solution.py"
 
     approve = answer_with(ReviewAnswer(choice="approve"), [])
-    verified = await resume(
-        unverified.run_id, settings=settings, model=ScriptedModel([POSITIVE_EVEN]), on_review=approve
-    )
+    unused = ScriptedModel([])  # the question comes first
+    verified = await resume(unverified.run_id, settings=settings, model=unused, on_review=approve)
 
     assert verified.outcome == "healed"
+    assert (await replay(verified.run_id, settings=settings)).result.outcome == "healed"
     folder = find_run(settings.paths.home, verified.run_id)
     assert not [line for line in next_step_lines(verified, folder) if "not verified" in line]
 

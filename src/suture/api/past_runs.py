@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from suture.api.delivery.deliver import choose_delivery
 from suture.api.run_lifecycle import execute_run, open_run_models
-from suture.core.ledger import Event, Limits, RunFolder, compare_runs, find_run, last_payload
-from suture.core.ledger.kinds import MovesDecided, RunFinished, SearchEnding, SearchFinished
+from suture.core.ledger import Event, Limits, RunFolder, compare_runs, find_run
+from suture.core.ledger.kinds import MovesDecided, SearchEnding, SearchFinished
 from suture.core.ledger.reading import Listener
 from suture.core.records import Result
 from suture.core.settings import Settings, load_settings
@@ -20,7 +20,7 @@ from suture.core.settings.rendering import get_setting, setting_fields
 from suture.core.settings.setting_changes import override_settings
 from suture.errors import UsageError
 from suture.loop import RecordedRun, Replay, read_recorded_run
-from suture.loop.resume.recorded_run import is_unconfirmed, load_fork_origin
+from suture.loop.resume.recorded_run import ended_unconfirmed, load_fork_origin
 from suture.loop.review.questions import (
     Review,
     ReviewAnswer,
@@ -96,6 +96,7 @@ async def replay(
             recorded_events=events,  # The replay recalls the memories that are recorded here.
             on_review=make_recorded_reviewer(folder, events),
             asks_user=asked_user(events),  # which of two differing repairs is right
+            asks_at_once=ended_unconfirmed(events),
             # A replay repeats the recorded budget decisions, except where it may pay for replies itself.
             budget_events=() if or_live else events,
         )
@@ -147,8 +148,8 @@ async def resume(
             source=_load_replies_of_origin(recorded),
             or_live=True,
             on_review=on_review,
-            asks_user=asked_user(recorded.events)
-            or is_unconfirmed(last_payload(recorded.events, RunFinished)),
+            asks_user=asked_user(recorded.events) or ended_unconfirmed(recorded.events),
+            asks_at_once=ended_unconfirmed(recorded.events),
         )
         return await execute_run(spec, choose_delivery(apply=apply), on_event=on_event)
 

@@ -75,6 +75,7 @@ def summarise_progress(state: LoopState, context: RunContext) -> Progress:
         can_use_tools=profile.tools,
         is_capable=context.has_model and profile.is_capable,
         asks_for_examples=asks_for_examples(state, context),
+        asks_at_once=context.spec.asks_at_once,
         is_escalation_capable=stronger is not None
         and find_profile(stronger.model.name, context.settings).is_capable,
     )

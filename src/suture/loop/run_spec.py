@@ -66,6 +66,8 @@ class RunSpec:
             has no answer, the run waits.
         asks_user: Whether a person is asked which of two repairs is right if both pass and differ, and
             whether results of new code are right if the task shows none.
+        asks_at_once: Whether results are shown before the model is asked for a second version to compare: a run that
+            had ended is resumed only for the question.
         recorded_events: All events of the run that is replayed: it recalls the same memories.
         budget_events: The same events if the run also repeats the budget decisions in them; else empty.
     """
@@ -87,6 +89,7 @@ class RunSpec:
     left_out: tuple[str, ...] = ()
     on_review: Reviewer | None = None
     asks_user: bool = False
+    asks_at_once: bool = False
     recorded_events: Sequence[Event] = ()
     budget_events: Sequence[Event] = ()
 

@@ -113,6 +113,7 @@ class Progress:
         is_capable: Whether the coder's model holds a conversation over a whole project.
         is_escalation_capable: Whether the stronger model does, if there is one.
         asks_for_examples: Whether a person can still be asked which results of new code are right.
+        asks_at_once: Whether that happens before the model is asked for another version.
     """
 
     kind: TaskKind
@@ -144,6 +145,7 @@ class Progress:
     is_capable: bool = False
     is_escalation_capable: bool = False
     asks_for_examples: bool = False
+    asks_at_once: bool = False
 
     @property
     def best(self) -> Attempt | None:

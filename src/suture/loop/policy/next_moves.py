@@ -74,7 +74,8 @@ def _wants_second_version(progress: Progress, recipe: Recipe) -> bool:
         recipe.max_rounds is None or progress.round < recipe.max_rounds
     )
     is_first = progress.round == 1 and len(progress.attempts) == 1 and not progress.faults
-    return progress.asks_for_examples and is_first and may_go_on and not _converses(progress, recipe)
+    is_wanted = progress.asks_for_examples and not progress.asks_at_once
+    return is_wanted and is_first and may_go_on and not _converses(progress, recipe)
 
 
 def find_escalation(progress: Progress, recipe: Recipe) -> Reason | None:

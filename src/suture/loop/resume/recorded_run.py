@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from suture import errors
-from suture.core.ledger import Divergence, Event, RunFolder, find_final_event, first_payload, read_ledger
+from suture.core.ledger import (
+    Divergence,
+    Event,
+    RunFolder,
+    find_final_event,
+    first_payload,
+    read_ledger,
+    select_events,
+)
 from suture.core.ledger.kinds import RunFailed, RunFinished, RunStarted
 from suture.core.records import Result, Task, encode_record
 from suture.core.settings import Settings
@@ -211,15 +219,17 @@ def is_transient_end(final_event: Event) -> bool:
     """Return whether the cause of a run's end may no longer exist, so that the run could continue."""
     payload = final_event.payload
     if isinstance(payload, RunFinished):
-        is_unverified = "repair_unverified" in payload.reason.notes or is_unconfirmed(payload)
+        is_unverified = "repair_unverified" in payload.reason.notes or ended_unconfirmed([final_event])
         return payload.outcome in RESUMABLE_OUTCOMES or is_unverified
     error = getattr(errors, payload.error_type, None) if isinstance(payload, RunFailed) else None
     return isinstance(error, type) and issubclass(error, PrerequisiteError)
 
 
-def is_unconfirmed(finished: RunFinished | None) -> bool:
-    """Return whether a run ended without a check, so that a person can still say which results are right."""
-    return finished is not None and finished.reason.code == "no_trusted_check"
+def ended_unconfirmed(events: Iterable[Event]) -> bool:
+    """Return whether a run has ended without a check, so that a person can still say which results are right."""
+    return any(
+        finished.reason.code == "no_trusted_check" for _, finished in select_events(events, RunFinished)
+    )
 
 
 def load_fork_origin(folder: RunFolder, events: Sequence[Event]) -> ForkOrigin | None:
