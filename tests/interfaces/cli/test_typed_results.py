@@ -64,6 +64,18 @@ async def test_any_result_can_be_corrected(typed: str, expected: str | None) -> 
     assert (answer.files[EXAMPLES_FILE] if answer is not None else None) == expected
 
 
+@pytest.mark.parametrize("typed", ["1", "y", "show(1)"])
+async def test_an_answer_that_does_not_say_what_is_right_is_told_what_is_expected(
+    typed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def read() -> str:
+        return typed
+
+    question = make_question(ProposedExample(call="show(1)", answers=("'1'",)))
+    assert await _correct_result(question, read) is None
+    assert f"{typed!r} does not say what is right. Type it as: show(1) == ..." in capsys.readouterr().err
+
+
 async def test_the_wrong_result_is_asked_for_also_where_the_versions_differ_in_all() -> None:
     async def read() -> str:
         return "show(2) == '2'"

@@ -197,6 +197,8 @@ async def _settle_differing_results(
             typed = (await read() or "").strip()
             if typed in map(str, range(1, len(example.answers) + 1)):
                 picked.append(replace(example, answers=(example.answers[int(typed) - 1],)))
+            elif typed:
+                print_note(f"{typed!r} is none of these numbers: this call is left out.")
     if not picked:
         return _accept_answer(ReviewAnswer(choice="approve"), question)
     text = "\n".join(render_agreed([*question.examples, *picked]))
@@ -218,7 +220,13 @@ async def _correct_result(question: Review, read: Callable[[], Awaitable[str | N
     typed = (await read() or "").strip()
     if "==" not in typed:
         answer = _parse_answer(typed, question) if typed else None
-        return answer if answer is not None and answer.choice != "approve" else None
+        if answer is not None and answer.choice != "approve":
+            return answer
+        if typed and typed.lower() not in ("e", "edit"):
+            print_note(
+                f"{typed!r} does not say what is right. Type it as: {question.examples[0].call} == ..."
+            )
+        return None
     corrected = find_typed_example(typed, question.examples)
     if corrected is None:
         print_note("Only this call counts: the results above are not confirmed.")
