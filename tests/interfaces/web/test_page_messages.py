@@ -42,6 +42,17 @@ def test_a_missing_folder_is_called_missing(server: Server) -> None:
     assert str(server.folder / "projects") in elsewhere["advice"]
 
 
+def test_a_folder_without_tests_is_refused_with_advice_for_the_page(server: Server) -> None:
+    (server.folder / "projects" / "untested").mkdir()
+    (server.folder / "projects" / "untested" / "code.py").write_text("x = 1\n")
+    run = server.run(kind="heal", path=str(server.folder / "projects" / "untested"))
+    error = server.wait_for_state(run, "refused")["error"]
+    assert "holds no tests" in error["detail"]
+    assert "--test" in error["remedy"]
+    assert f"  {error['fault']}: " in server.get("/page/api.js").text
+    assert error["fault"] == "NoTestsFound"
+
+
 def test_an_unknown_route_is_called_missing(server: Server) -> None:
     missing, unsupported = server.post("/v1/nothing", {}), server.call("DELETE", "/v1/runs")
     assert (missing.status_code, missing.json()["detail"]) == (404, "there is no route POST /v1/nothing")

@@ -49,6 +49,10 @@ MAX_PARENTS = 8
 """Folders above some code in which the root of its project is looked for."""
 
 
+class NoTestsFound(UsageError):
+    """A project holds no tests, and no command says how to test it. The web page has its own advice for this."""
+
+
 def build_heal_task(
     path: Path,
     *,
@@ -377,6 +381,6 @@ def _detect_command(
     if detected is None:
         only_file = next(iter(snapshot.files)) if len(snapshot.files) == 1 else ""
         remedy = _suggest_tests(snapshot.root / only_file)
-        raise UsageError(f"{str(snapshot.root)!r} holds no tests", remedy=remedy)
+        raise NoTestsFound(f"{str(snapshot.root)!r} holds no tests", remedy=remedy)
     language = detect_language(detected.command, unprotected) or detected.language
     return replace(detected, command=add_prefix(snapshot.folder, (), detected.command), language=language)

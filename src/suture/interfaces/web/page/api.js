@@ -12,6 +12,7 @@ const ABOUT_MACHINE = new Set(["ModelAuthError", "ModelUnreachable", "ModelNotFo
 // The class of an error -> what can be done about it on this page.
 export const ADVICE = {
   BudgetExceeded: "Start it again with a higher limit under Options.",
+  NoTestsFound: "Start a new run and say how to test it, with Test command under Options; or choose Write new code.",
   PrerequisiteError: "On the machine where Suture runs, `suture doctor` says what is missing and how to get it.",
   QueueFull: "Try again later.",
   RunBusy: "Wait until its other job has ended.",
