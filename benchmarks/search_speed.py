@@ -312,7 +312,7 @@ def heal_once(root: Path, test: str, seconds: float, home: Path) -> tuple[int, f
     done = subprocess.run(
         [*command, "--set", f"repair.seconds={seconds}"],
         cwd=root,
-        env={**os.environ, "SUTURE_HOME": str(home)},
+        env={"SUTURE_SANDBOX_PYTHON": sys.executable, **os.environ, "SUTURE_HOME": str(home)},
         capture_output=True,
         text=True,
         check=False,
