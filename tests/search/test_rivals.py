@@ -95,6 +95,10 @@ HANDLER = "def f(x):\n    try:\n        return int(x)\n    except KeyError:\n   
         ("CHECK", "isinstance(x, int)", "isinstance(x, (int, bool))"),
         ("CHECK", "range(x)", "range(0, x, 1)"),
         ("return CHECK", "return", "return None"),
+        ("CHECK", "x.weekday() >= 5", "x.weekday() > 4"),
+        ("CHECK", "x and len(x) <= 3", "x and len(x) < 4"),
+        ("CHECK", "1 <= len(x)", "0 < len(x)"),
+        ("CHECK", "9 >= ord(x)", "10 > ord(x)"),
     ],
 )
 def test_changes_that_differ_by_redundant_parts_have_no_distance(old: str, one: str, other: str) -> None:
@@ -113,6 +117,10 @@ def test_changes_that_differ_by_redundant_parts_have_no_distance(old: str, one: 
         ("CHECK", "isinstance(x, (int, str))", "isinstance(x, int)", ""),
         ("CHECK", "range(1, x)", "range(x)", ""),
         ("CHECK", "range(0, x)", "range(x)", "def range(*numbers): ...\n"),
+        ("CHECK", "len(x) >= 1", "len(x) > 1", ""),
+        ("CHECK", "len(x) >= 1.5", "len(x) > 0.5", ""),
+        ("CHECK", "x >= 5", "x > 4", ""),
+        ("CHECK", "len(x) >= 5", "len(x) > 4", "def len(x): ...\n"),
         ("return CHECK", "return", "pass", ""),
     ],
 )

@@ -5,9 +5,10 @@ evaluated for many such values: `n - 2 + 1` and `n - 1` agree on all of them, `n
 b` do not. Only the expression counts, so a value that no caller ever passes counts too. Guards and
 effects count as well: `node and node.next` differs from `node.next and node`, and one call differs from two.
 
-Statements have a normal form, so that changes which differ only by redundant parts are equal.
-`except (ValueError, Exception)` catches what `except Exception` catches, and `range(0, n)` is `range(n)`. Only forms
-that are equal for every input are joined. Names of builtins count only where the file does not bind them itself.
+Statements have a normal form, so that changes which differ only by redundant parts are equal. `except (ValueError,
+Exception)` catches what `except Exception` catches, `range(0, n)` is `range(n)`, and `len(x) >= 1` is `len(x) > 0`.
+Only forms that are equal for every input are joined. Names of builtins count only where the file does not bind them
+itself.
 """
 
 from __future__ import annotations
@@ -241,6 +242,15 @@ def _possible_values(constants: Iterable[Sequence[Any]]) -> tuple[Any, ...]:
 BUILTIN_CLASSES = {name: value for name, value in vars(builtins).items() if isinstance(value, type)}
 """Builtin classes by name; some have several names, as `OSError` has."""
 CLASS_CHECKS = ("isinstance", "issubclass")
+INT_BUILTINS = ("len", "ord")
+"""Builtins whose result is an int."""
+INT_METHODS = frozenset(("weekday", "isoweekday", "toordinal"))
+"""Methods of dates whose result is an int; other classes hardly use their names."""
+STRICT_COMPARISONS: Mapping[type[ast.cmpop], tuple[type[ast.cmpop], int]] = {
+    ast.GtE: (ast.Gt, 1),
+    ast.LtE: (ast.Lt, -1),
+}
+"""Comparison of ints -> the strict one that is equal if a number on its left becomes larger by the given step."""
 
 
 def find_bound_builtins(tree: ast.Module) -> frozenset[str]:
@@ -293,6 +303,27 @@ class NormalForm(ast.NodeTransformer):
             if len(node.args) == 2 and _is_int(node.args[0], 0):
                 node.args.pop(0)
         return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Write `len(x) >= 1` as `len(x) > 0`, because a length is an int."""
+        self.generic_visit(node)
+        strict = STRICT_COMPARISONS.get(type(node.ops[0]))
+        if strict is None or len(node.ops) > 1:
+            return node
+        sign, step = strict
+        left, right = node.left, node.comparators[0]
+        for number, other, change in ((left, right, step), (right, left, -step)):
+            if isinstance(number, ast.Constant) and type(number.value) is int and self._returns_int(other):
+                node.ops, number.value = [sign()], number.value + change
+                break
+        return node
+
+    def _returns_int(self, node: ast.expr) -> bool:
+        """Return whether an expression is a call whose result is an int."""
+        if not isinstance(node, ast.Call):
+            return False
+        is_date_method = isinstance(node.func, ast.Attribute) and node.func.attr in INT_METHODS
+        return is_date_method or any(self._is_builtin(node.func, name) for name in INT_BUILTINS)
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
         """Write `return None` as `return`."""
