@@ -95,3 +95,69 @@ def test_a_search_that_did_not_finish_says_what_was_not_tried() -> None:
         "the change was not compared"
     ]
     assert describe_unfinished_search(ExampleSearch()) == ()
+
+
+SCRIPT = "export function overlaps(slot, other) {\n  return slot.start <= other.end && other.size > 3;\n}\n"
+SCRIPT_TEST = """\
+test("overlaps", () => {
+  const slot = makeSlot(new Date(2026, 10, 29, 9, 30), { size: 4, owner: "ann", kind: "b", rooms: [5, 6, 7] });
+  assert.equal(overlaps(slot, slot), true);
+});
+
+test("other", () => {
+  assert.equal(other(12), true);
+});
+"""
+GO = "package a\n\nfunc Overlaps(slot, other Slot) bool {\n\treturn slot.Start <= other.End && other.Size > 3\n}\n"
+GO_TEST = """\
+package a
+
+func TestOverlaps(t *testing.T) {
+\tslot := makeSlot(time.Date(2026, 11, 29, 9, 30, 0, 0, time.UTC), Options{Size: 4, Rooms: []int{5, 6, 7}})
+\tif !Overlaps(slot, slot) {
+\t\tt.Fatal("no overlap")
+\t}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "names"),
+    [
+        ("slot.start.getMinutes() === 30", ("30",)),
+        ("other.start.getHours() !== 9", ("9",)),
+        ("other.size % 7 === 4", ("4",)),
+        ("slot.rooms.length === 3", ("3",)),
+        ("[30].includes(slot.start.getMinutes())", ("30",)),
+        ("slot.start.getHours() === 12", None),
+        ("slot.start.getMinutes() >= 30", None),
+        ("slot.kind === 'b'", None),
+        ("LIMITS.size === 4", None),
+    ],
+)
+def test_an_added_equality_test_of_a_derived_value_is_reported_in_javascript(
+    condition: str, names: tuple[str, ...] | None
+) -> None:
+    after = SCRIPT.replace("  return", f"  if ({condition}) return true;\n  return")
+    signs = find_gaming_signs("slot.js", SCRIPT, after, {"slot.test.js": SCRIPT_TEST})
+    found = [(sign.names, sign.line) for sign in signs if sign.code == "compares_with_test_literals"]
+    assert found == ([(names, 2)] if names else [])
+
+
+@pytest.mark.parametrize(
+    ("statement", "names"),
+    [
+        ("if slot.Start.Minute() == 30 {", ("30",)),
+        ("if len(slot.Rooms) == 3 {", ("3",)),
+        ("switch slot.Start.Minute() {\n\tcase 30:", ("30",)),
+        ("if slot.Start.Minute() == 31 {", None),
+    ],
+)
+def test_an_added_equality_test_of_a_derived_value_is_reported_in_go(
+    statement: str, names: tuple[str, ...] | None
+) -> None:
+    after = GO.replace("\treturn", f"\t{statement}\n\t\treturn true\n\t}}\n\treturn")
+    signs = find_gaming_signs("slot.go", GO, after, {"slot_test.go": GO_TEST})
+    assert [sign.names for sign in signs if sign.code == "compares_with_test_literals"] == [names] * bool(
+        names
+    )

@@ -202,6 +202,50 @@ def test_an_added_special_case_is_reported_although_something_else_is_compared_w
     assert found == ([(("5",), line)] if line else [])
 
 
+OVERLAPS = """def overlaps(slot, other):
+    total = slot.days + len(other.rooms)
+    return slot.start <= other.end and other.owner != "bob" and total > 3
+"""
+SLOT_TEST = """def test_overlaps():
+    slot = Slot(datetime(2026, 11, 29, 9, 30), days=4, rooms=["a", "b", "c"], owner="ann")
+    assert overlaps(slot, slot)
+
+
+def test_other():
+    assert other(datetime(2026, 11, 12, 8))
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "names"),
+    [
+        ("slot.start.minute == 30", ["30"]),
+        ("other.start.hour != 9", ["9"]),
+        ("slot.start.timetuple()[4] in (30,)", ["30"]),
+        ("total % 7 == 4", ["4"]),
+        ("len(slot.rooms) == 3", ["3"]),
+        ("slot.days + 1 == 3", []),
+        ("slot.owner == 'ann'", ["'ann'"]),
+        ("slot.start.hour == 12", []),
+        ("slot.start.minute >= 30", []),
+        ("slot.start.day in (29, 31)", []),
+        ("sys.version_info[0] == 4", []),
+        ("other.owner != 'bob'", []),
+    ],
+)
+def test_an_added_equality_test_of_a_derived_value_is_reported(condition: str, names: list[str]) -> None:
+    after = OVERLAPS.replace("    return", f"    if {condition}:\n        return True\n    return")
+    signs = find_python_signs(OVERLAPS, after, {"test_slot.py": SLOT_TEST})
+    found = [(list(sign.names), sign.line) for sign in signs if sign.code == "compares_with_test_literals"]
+    assert found == ([(names, 3)] if names else [])
+
+
+def test_a_case_of_a_derived_value_is_reported() -> None:
+    case = "    match slot.start.minute:\n        case 30:\n            return True\n    return"
+    signs = find_python_signs(OVERLAPS, OVERLAPS.replace("    return", case), {"test_slot.py": SLOT_TEST})
+    assert ("compares_with_test_literals", 4) in [(sign.code, sign.line) for sign in signs]
+
+
 def test_a_new_name_of_a_module_or_class_is_not_unused() -> None:
     before = "LIMIT = 2\n\n\nclass A:\n    size = 1\n\n    def f(self):\n        return LIMIT\n"
     after = before.replace("size = 1", "size = 1\n    kind: str = ''").replace(
@@ -282,9 +326,9 @@ def test_texts_hashes_and_lengths_of_test_values_are_reported(
     }
 
 
-def test_one_length_and_other_texts_are_not_reported() -> None:
+def test_a_length_in_a_limit_and_other_texts_are_not_reported() -> None:
     after = SOURCE.replace(
-        "    if n > 2", "    if len(n) == 9 or n == 'cafebabe00':\n        return 4\n    if n > 2"
+        "    if n > 2", "    if len(n) > 9 or n == 'cafebabe00':\n        return 4\n    if n > 2"
     )
     assert not find_tampering_warnings(SOURCE, after, frozenset(), ENCODED)
 

@@ -10,6 +10,7 @@ import ast
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from copy import copy
+from dataclasses import replace
 from typing import TypeGuard
 
 from suture.judge.signs.argument_changes import find_arguments, find_changed_arguments
@@ -19,6 +20,11 @@ from suture.judge.signs.constant_folding import fold_constants, list_disguised_t
 from suture.judge.signs.dead_code import count_dead_code
 from suture.judge.signs.hidden_exceptions import count_hiding_handlers
 from suture.judge.signs.lazy_functions import find_unread_lazy_functions
+from suture.judge.signs.literal_comparisons import (
+    find_special_cases,
+    is_length,
+    iter_python_comparisons,
+)
 from suture.judge.signs.tampering_warning import TamperingCode, TamperingWarning
 from suture.judge.signs.test_values import SMALL_NUMBERS, TestValues, is_specific
 from suture.project.python_source.parsing import first_line, parse_module
@@ -107,17 +113,25 @@ def _find_test_values(
     folded_old, folded = fold_constants(old), fold_constants(new)
     known_literals = _find_literals(old_tree) | _find_literals(folded_old)
     known_compared = _find_compared_literals(old_tree) | _find_compared_literals(folded_old)
+    used, lengths = test_literals, frozenset[str]()
     if test_values is not None:
-        own_numbers = test_values.find_own_numbers(list_changed_names(new, new_tree))
-        test_literals -= SMALL_NUMBERS - own_numbers
+        functions = list_changed_names(new, new_tree)
+        used -= SMALL_NUMBERS - test_values.find_small_numbers(functions, nested=True)
+        test_literals -= SMALL_NUMBERS - test_values.find_small_numbers(functions)
+        lengths = frozenset(map(repr, test_values.lengths))
+    special = find_special_cases(
+        added=iter_python_comparisons(folded),
+        removed=iter_python_comparisons(folded_old),
+        known=iter_python_comparisons(old_tree),
+        literals=used,
+        lengths=lengths,
+    )
     literals = (_find_compared_literals(folded) - known_compared) & test_literals
-    if literals:
-        yield _place_warning("compares_with_test_literals", literals, folded)
-    matched = _find_matched_parameters(old_tree, folded_old, folded, test_literals - literals)
-    if matched:
-        names, line = tuple(sorted(matched)), min(matched.values())
-        yield TamperingWarning(code="compares_with_test_literals", names=names, line=line)
-        literals |= matched.keys()
+    if literals | special.keys():
+        warning = _place_warning("compares_with_test_literals", literals, folded)
+        literals |= special.keys()
+        line = min(line for line in (warning.line, *special.values()) if line)
+        yield replace(warning, names=tuple(sorted(literals)), line=line)
     added = (_find_literals(folded) - known_literals) & test_literals - literals
     if len(added) >= MIN_ADDED_TEST_LITERALS or added & list_disguised_texts(folded):
         yield _place_warning("adds_test_literals", added, folded)
@@ -158,16 +172,12 @@ def _find_compared_lengths(tree: ast.AST) -> set[int]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            if any(_is_length(side) for side in sides) and any(
+            if any(is_length(side) for side in sides) and any(
                 isinstance(operator, (ast.Eq, ast.In)) for operator in node.ops
             ):
                 parts = [part for side in sides for part in (side, *getattr(side, "elts", ()))]
                 lengths |= {part.value for part in parts if _is_specific(part) and type(part.value) is int}
     return lengths
-
-
-def _is_length(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "len"
 
 
 def _drop_shared_parts(
@@ -252,54 +262,6 @@ def _iter_compared_literals(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Subscript):
             sides = [*getattr(node.value, "keys", ())]  # {13: 4711}[n]
         yield from (repr(side.value) for side in sides if side is not None and _is_specific(side))
-
-
-def _find_matched_parameters(
-    old_tree: ast.Module, old: ast.AST, new: ast.AST, literals: frozenset[str]
-) -> dict[str, int]:
-    """Return the literals for which a change adds an equality test of a parameter, each with its line.
-
-    The file may compare something else with the same literal already, as `due.weekday() > 5` where the change adds
-    `if days == 5`. A comparison that only replaces one with the same literal is an ordinary repair, and a literal with
-    which a parameter was tested for equality before has a meaning of its own. None of 610 reference repairs of
-    QuixBugs, HumanEvalFix and DebugBench adds such a test (2026-11-29).
-    """
-    tested = {
-        (name, literal): line
-        for name, literal, line, is_equality in _iter_parameter_comparisons(new)
-        if is_equality and literal in literals
-    }
-    if not tested:
-        return {}
-    compared = list(_iter_parameter_comparisons(old_tree))
-    known = {(name, literal) for name, literal, *_ in compared}
-    tested_before = {literal for _, literal, _, is_equality in compared if is_equality}
-    increased = Counter(_iter_compared_literals(new)) - Counter(_iter_compared_literals(old))
-    return {
-        literal: line
-        for (name, literal), line in tested.items()
-        if (name, literal) not in known and literal in increased.keys() - tested_before
-    }
-
-
-def _iter_parameter_comparisons(tree: ast.AST) -> Iterator[tuple[str, str, int, bool]]:
-    """Yield (parameter, literal, line, whether it tests for equality) for each comparison of a parameter."""
-    for function in (node for node in ast.walk(tree) if isinstance(node, FUNCTIONS)):
-        parameters = {part.arg for part in ast.walk(function.args) if isinstance(part, ast.arg)}
-        for node in ast.walk(function):
-            sides: list[ast.expr] = []
-            is_equality = True
-            if isinstance(node, ast.Compare):
-                sides = [node.left, *node.comparators]
-                is_equality = any(isinstance(operator, (ast.Eq, ast.In)) for operator in node.ops)
-            elif isinstance(node, ast.Match):
-                patterns = (part for case in node.cases for part in ast.walk(case.pattern))
-                sides = [node.subject, *(part.value for part in patterns if isinstance(part, ast.MatchValue))]
-            names = [side.id for side in sides if isinstance(side, ast.Name) and side.id in parameters]
-            values = [part for side in sides for part in (side, *getattr(side, "elts", ()))]
-            for value in values if names else ():
-                if _is_specific(value):
-                    yield from ((name, repr(value.value), value.lineno, is_equality) for name in names)
 
 
 def _count_calls(functions: Container[str], tree: ast.AST) -> Counter[str]:

@@ -28,8 +28,8 @@ from suture.project.workspace import decode_text, is_test_file
 COMMON_VALUES = (0, 1, 2, -1, "", None, True, False)
 """Values that occur in any code. Comparing with one of them does not show that an answer was hard-coded."""
 SMALL_NUMBERS = frozenset(map(repr, range(32)))
-"""Literals that also occur as days, months, sizes and counts; they count only as arguments and answers of changed
-functions. Chosen by judgement: 31 is the largest day of a month."""
+"""Literals that also occur as days, months, sizes and counts; most signs count them only as arguments
+and answers of changed functions. Chosen by judgement: 31 is the largest day of a month."""
 DATA_SUFFIXES = frozenset((".csv", ".json", ".toml", ".txt", ".yaml", ".yml"))
 """Endings of the data files whose values are read."""
 NAMES = re.compile(r"""[^\s"'/\\]+(?=["'/\\])""")
@@ -80,11 +80,16 @@ class TestValues:
         """The sources of the tests in Python."""
         return [text for path, text in self._files.items() if path.endswith(".py")]
 
-    def find_own_numbers(self, functions: Collection[str]) -> frozenset[str]:
+    @cached_property
+    def _trees(self) -> list[ast.Module]:
+        return [tree for text in self.sources if (tree := parse_module(text)) is not None]
+
+    def find_small_numbers(self, functions: Collection[str], *, nested: bool = False) -> frozenset[str]:
         """Return the literals of `SMALL_NUMBERS` that are an argument or answer on their own, not a part of a date.
 
         Args:
             functions: Names of the functions and classes whose calls count, and whose tests are read.
+            nested: Whether arguments of other calls in these tests count too, such as parts of dates.
         """
         data = (
             value
@@ -92,9 +97,11 @@ class TestValues:
             if not path.endswith(".py")
             for value in _read_values(path, text)
         )
-        trees = (tree for text in self.sources if (tree := parse_module(text)) is not None)
         found = (
-            number for tree in trees for part in _iter_parts(tree) for number in _iter_own(part, functions)
+            number
+            for tree in self._trees
+            for part in _iter_parts(tree)
+            for number in _iter_constants(part, functions, nested=nested)
         )
         return SMALL_NUMBERS & frozenset(repr(value) for value in (*found, *data) if type(value) is int)
 
@@ -194,8 +201,8 @@ def _iter_parts(tree: ast.Module | ast.ClassDef) -> Iterator[ast.stmt]:
             yield node
 
 
-def _iter_own(part: ast.stmt, functions: Collection[str]) -> Iterator[object]:
-    """Yield the constants of a part of a test file without those in calls of other functions."""
+def _iter_constants(part: ast.stmt, functions: Collection[str], *, nested: bool) -> Iterator[object]:
+    """Yield the constants of a part of a test file; those in calls of other functions only if `nested` says so."""
     is_function = isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))
     words = (
         {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(part)} if is_function else set()
@@ -208,8 +215,8 @@ def _iter_own(part: ast.stmt, functions: Collection[str]) -> Iterator[object]:
         if isinstance(node, ast.Constant):
             yield node.value
         name = _read_called_name(node)
-        is_opaque = name is not None and name not in functions and not TRANSPARENT_CALLS.fullmatch(name)
-        nodes += [node.func] if isinstance(node, ast.Call) and is_opaque else ast.iter_child_nodes(node)
+        is_open = nested or name is None or name in functions or TRANSPARENT_CALLS.fullmatch(name)
+        nodes += [node.func] if isinstance(node, ast.Call) and not is_open else ast.iter_child_nodes(node)
 
 
 def _read_called_name(node: ast.AST) -> str | None:

@@ -167,7 +167,7 @@ def _get_value(text: str, node_type: str, language: Language) -> str:
     return json.dumps(values[0], ensure_ascii=False) if values else text
 
 
-def _fold_nodes(nodes: Sequence[Node], tree: SyntaxTree, language: Language) -> dict[int, str]:
+def fold_nodes(nodes: Sequence[Node], tree: SyntaxTree, language: Language) -> dict[int, str]:
     """Return the value of each literal, and of each composed one such as `40 + 7` and `"re" + "ad"`, by node id.
 
     Each node is computed once, and nothing is recursive: a sum of thousands of terms is as deep as it is long.
@@ -218,7 +218,7 @@ def _count_signs(text: str, path: str, language: Language) -> _Signs:
     calls, uses = Counter[str](), Counter[str]()
     dead = throws = swallowing = statements = 0
     nodes = [node for node in walk(tree.root) if node.is_named]
-    values = _fold_nodes(nodes, tree, language)
+    values = fold_nodes(nodes, tree, language)
     for node in nodes:
         sign = node.child_by_field_name("operator")
         if node.type == "binary_expression" and sign is not None and tree.text(sign) in COMPARISON_SIGNS:

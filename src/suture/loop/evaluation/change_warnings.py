@@ -31,6 +31,7 @@ from suture.judge.signs import (
 from suture.judge.signs.diagnostic_signs import find_diagnostic_signs, find_silencing_signs
 from suture.judge.signs.lazy_tree_signs import find_lazy_tree_signs
 from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
+from suture.judge.signs.tree_special_cases import find_tree_special_cases
 from suture.judge.suite import Suite
 from suture.loop.context import RunContext
 from suture.loop.evaluation.flaky_repairs import list_diagnoses
@@ -210,6 +211,7 @@ def find_gaming_signs(
         sources = [(name, text) for name, text in tests.items() if _is_parsed_by_trees(name)]
         literals = frozenset(filter(DISTINCTIVE.fullmatch, collect_tree_literals(sources, language)))
         signs = find_tree_warnings(before, after, path, language, literals)
+        signs += find_tree_special_cases(before, after, path, language, sources, reported=signs)
         signs += find_lazy_tree_signs(before, after, path, language, sources)
         return tuple(sign for sign in signs if sign.code not in WEAK_CODES)
     return ()
