@@ -201,8 +201,8 @@ def main() -> int:
     print("|---|---:|---:|---:|---:|---:|---:|")
     for row in read_rows(wanted.rows, Row):
         rate = row.candidates / max(row.search_s, 0.001)
-        limits = f"{row.limit_one:.0f} | {row.limit_two:.0f}"
-        print(f"| {row.case} | {row.candidates} | {row.search_s:.1f} | {rate:.0f} | {limits} | {row.load} |")
+        rates = " | ".join(f"{each:,.1f}" for each in (rate, row.limit_one, row.limit_two))
+        print(f"| {row.case} | {row.candidates} | {row.search_s:.1f} | {rates} | {row.load} |")
     return 0
 
 
