@@ -183,6 +183,28 @@ def test_every_mutant_is_python_and_differs(name: str) -> None:
         assert mutant.line >= 1
 
 
+@pytest.mark.parametrize(
+    ("code", "swapped", "matters"),
+    [
+        ("if a and b: pass", "if b and a: pass", False),
+        ("if not (a or b): pass", "if not (b or a): pass", False),
+        ("return a > 1 and b == 2", "return b == 2 and a > 1", False),
+        ("return 0 < a and a < -b", "return a < -b and 0 < a", False),
+        ("return a and b", "return b and a", True),  # one of the operands is returned
+        ("if a is not None and a > 3: pass", "if a > 3 and a is not None: pass", True),  # a guard
+        ("if a and a > 3: pass", "if a > 3 and a: pass", True),
+        ("if a and g(b): pass", "if g(b) and a: pass", True),
+    ],
+)
+def test_operands_are_only_swapped_where_their_order_may_matter(
+    code: str, swapped: str, matters: bool
+) -> None:
+    source = f"def f(a, b):\n    {code}\n"
+    texts = [apply_edits(source, m.edits) for m in generate_mutants(source, operators=["boolean_operator"])]
+    assert texts
+    assert (source.replace(code, swapped) in texts) is matters
+
+
 def test_a_mutant_keeps_the_formatting() -> None:
     source = "def f( a,b ):   # ä\n\tx = ( a\n\t\t  <  b )  # why\n\treturn  x\n"
     texts = [apply_edits(source, mutant.edits) for mutant in generate_mutants(source)]

@@ -25,6 +25,7 @@ LIKELY_SIGNS = {
     "is": ("==", "is not"), "is not": ("!=", "is"), "in": ("not in", "=="), "not in": ("in", "!="),
 }  # fmt: skip
 """Sign -> the signs that may be meant, the likeliest first. Chosen by judgement; not measured."""
+ORDER_SIGNS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 BOUNDARY_SIGNS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 """Sign -> the sign that differs only at the boundary."""
 
@@ -69,7 +70,7 @@ def _change_boolean_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change
     yield replace_with(tree, node, f" {other} ".join(operands), 0.9)
     for dropped in range(len(texts)):
         yield replace_with(tree, node, f" {sign} ".join(texts[:dropped] + texts[dropped + 1 :]), 0.8)
-    if len(texts) == 2:
+    if len(texts) == 2 and not _is_order_irrelevant(node, tree):
         yield replace_with(tree, node, f"{texts[1]} {sign} {texts[0]}", 0.4)
     is_nested = any(isinstance(neighbour, ast.BoolOp) for neighbour in (*node.values, tree.parent(node)))
     if len(texts) > 2 or is_nested:
@@ -79,6 +80,47 @@ def _change_boolean_operator(node: ast.AST, tree: PythonTree) -> Iterator[Change
             note = f"{sign} becomes {other} before {shorten(tree.text(right))}"
             if end:
                 yield replace_span(start, end, other, note, 0.9)
+
+
+def _is_order_irrelevant(node: ast.BoolOp, tree: PythonTree) -> bool:
+    """Return whether swapping two operands has no effect: they are names, and comparisons of names and constants.
+
+    An operand may guard another one that has a name in common with it: `x is not None and x > 3`.
+    """
+    left, right = node.values
+    if not (_is_plain_test(left) and _is_plain_test(right)):
+        return False
+    left_names, right_names = (
+        {part.id for part in ast.walk(value) if isinstance(part, ast.Name)} for value in (left, right)
+    )
+    may_guard = not left_names.isdisjoint(right_names) and _has_order(left) != _has_order(right)
+    are_bools = isinstance(left, ast.Compare) and isinstance(right, ast.Compare)
+    return not may_guard and (are_bools or _is_truth_tested(node, tree))
+
+
+def _is_plain_test(node: ast.expr) -> bool:
+    """Return whether an expression is a name, or a comparison of names and constants."""
+    if not isinstance(node, ast.Compare):
+        return isinstance(node, ast.Name)
+    parts = [
+        part.operand if isinstance(part, ast.UnaryOp) else part for part in (node.left, *node.comparators)
+    ]
+    are_plain = all(isinstance(part, (ast.Name, ast.Constant)) for part in parts)
+    return are_plain and not any(isinstance(sign, (ast.In, ast.NotIn)) for sign in node.ops)
+
+
+def _has_order(node: ast.expr) -> bool:
+    """Return whether an expression compares by order, which raises an exception for some values."""
+    return isinstance(node, ast.Compare) and any(isinstance(sign, ORDER_SIGNS) for sign in node.ops)
+
+
+def _is_truth_tested(node: ast.expr, tree: PythonTree) -> bool:
+    """Return whether only the truth of an expression counts."""
+    parent = tree.parent(node)
+    if isinstance(parent, ast.BoolOp):
+        return _is_truth_tested(parent, tree)
+    is_negated = isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    return is_negated or (parent is not None and any(node is test for test in conditions_of(parent)))
 
 
 def _change_negation(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
