@@ -62,7 +62,7 @@ def _examine_model(settings: Settings) -> Iterator[Requirement]:
             name="model", ok=False, detail=f"{name} ({why}): {fault.message}", remedy=fault.remedy
         )
         return
-    yield Requirement(name="model", ok=True, detail=f"{name} ({why}); nothing was asked of it")
+    yield Requirement(name="model", ok=True, detail=f"{name} ({why}); it was not called")
     if name.startswith("local:"):
         yield _examine_threads(settings, name.removeprefix("local:"))
 
@@ -71,9 +71,8 @@ def _list_choices(settings: Settings) -> Iterator[Requirement]:
     """Yield what `auto` looks for, in its order, and the providers that are used only when they are named."""
     for number, choice in enumerate(detect_models(settings), 1):
         model = f"{choice.model}, " if choice.model else ""
-        yield Requirement(
-            name=f"model, choice {number}", ok=True, detail=f"{choice.label}: {model}{choice.detail}"
-        )
+        detail = f"{choice.label}: {model}{choice.detail}"
+        yield Requirement(name=f"model, choice {number}", ok=bool(choice.model), detail=detail, needed=False)
     providers = [name for name in PROVIDERS if getattr(settings.keys, name, None) is not None]
     if providers:
         detail = f"{', '.join(providers)}; used only when named, such as --model {providers[0]}:NAME"
@@ -89,8 +88,8 @@ def _examine_threads(settings: Settings, name: str) -> Requirement:
         threads, _ = read_threads(model_path(name, cache), cache)
         detail = f"{threads}, half of the cores; `suture models pull {name}` measures the best number"
     else:
-        speeds = ", ".join(f"{s.threads}: {s.reply_tokens_per_s:.1f} tokens/s" for s in calibration.speeds)
-        detail = f"{calibration.threads} on {calibration.cpu} (measured {speeds})"
+        speeds = ", ".join(f"{s.reply_tokens_per_s:.1f} with {s.threads}" for s in calibration.speeds)
+        detail = f"{calibration.threads} on {calibration.cpu} (tokens per second: {speeds})"
     return Requirement(name="threads", ok=True, detail=detail)
 
 

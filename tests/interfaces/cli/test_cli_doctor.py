@@ -28,7 +28,7 @@ def test_doctor_reports_a_missing_model_and_how_to_get_it(cli: Cli) -> None:
     result = cli("doctor")
     assert result.exit_code == 3
     assert any(line.startswith("MISSING  model") for line in result.stdout.splitlines())
-    assert "to get model: " in result.stdout
+    assert "To get model: " in result.stdout
     assert "suture models pull qwen2.5-coder-1.5b" in result.stdout
 
 
@@ -44,7 +44,7 @@ def test_doctor_ends_with_ready_or_with_what_to_do_first(cli: Cli) -> None:
 def test_something_optional_that_is_missing_is_called_optional(capsys: pytest.CaptureFixture[str]) -> None:
     engine = Requirement(name="container", ok=False, detail="none", remedy="start Docker", needed=False)
     print_prerequisites([engine], as_json=False)
-    assert capsys.readouterr().out.splitlines()[1:] == ["optional, to get container: start Docker", "Ready."]
+    assert capsys.readouterr().out.splitlines()[1:] == ["To get container (optional): start Docker", "Ready."]
 
 
 def test_a_pipe_gets_each_line_when_it_is_known(capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +108,7 @@ def test_doctor_without_a_model_name_lists_choices_and_unused_keys(cli: Cli) -> 
     rows = read_rows(cli("doctor", "--json", env=no_model_environ))
     assert "embedded model" in str(rows["model, choice 1"]["detail"])
     assert "ollama" in str(rows["model, choice 2"]["detail"])
+    assert (rows["model, choice 2"]["ok"], rows["model, choice 2"]["needed"]) == (False, False)
     assert "openai; used only when named" in str(rows["keys"]["detail"])
     assert "local:qwen2.5-coder-1.5b" in str(rows["model"]["detail"])
 

@@ -14,6 +14,7 @@ def make_run(title: str, project: str) -> dict[str, Any]:
     return {
         "run": "20261128-081944454-678156",
         "title": title,
+        "kind": "heal",
         "project": project,
         "outcome": "healed",
         "doubt": "",
@@ -85,6 +86,18 @@ def test_the_outcome_names_the_doubt_about_a_healed_result() -> None:
 
     assert len(lines) == 1 + len(runs)
     assert all("healed, undecided, applied" in line for line in lines[1:])
+
+
+def test_outcomes_are_words_and_new_code_is_done() -> None:
+    outcomes = [
+        ("healed", "write"),
+        ("not_healed", "write"),
+        ("budget_exhausted", "heal"),
+        ("not_healed", "heal"),
+    ]
+    runs = [{**RUNS[0], "outcome": outcome, "kind": kind} for outcome, kind in outcomes]
+    shown = [row[3] for row in history_rows(runs, 160)][1:]
+    assert shown == ["done", "not done", "budget exhausted", "not healed"]
 
 
 def test_the_outcome_says_whether_the_change_is_applied() -> None:

@@ -146,7 +146,7 @@ def test_a_spent_budget_has_its_own_exit_code(suture: Suture, script: Script) ->
     wrong_answer = {"text": WRONG_REPLY, "repeat": True}
     result = suture("run", TASK, "--model", script(wrong_answer), "--attempts", "1")
     assert result.returncode == 4, result.stderr
-    assert "budget_exhausted" in result.stderr
+    assert "Stopped at a limit: " in result.stderr
 
 
 def test_show_prints_the_attempts_of_a_run(suture: Suture, script: Script) -> None:

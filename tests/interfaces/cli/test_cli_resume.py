@@ -54,7 +54,7 @@ def test_a_run_resumes_when_its_model_server_is_back(cli: Cli, home: Path) -> No
         stub.answer(WRONG_ANSWER, DROPPED_CONNECTION)
         first_result = run_with_stub(stub, cli)
     assert first_result.exit_code == 6, first_result.stderr
-    assert "infra_error" in first_result.stderr
+    assert "Broke off: " in first_result.stderr
     assert "suture resume" in first_result.stderr
     assert "suture fork" in first_result.stderr
 

@@ -152,7 +152,7 @@ def test_events_can_include_their_text(server: Server, written_run: str) -> None
     assert events == read_events(server.home, written_run)
 
     texts = {event["kind"]: event["text"] for event in described_events}
-    assert texts["run.finished"].startswith("healed: every trusted check passes; confidence 0.")
+    assert texts["run.finished"].startswith("done: every trusted check passes; confidence 0.")
     assert texts["budget.settled"] is None
 
 

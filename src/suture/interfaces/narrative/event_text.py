@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from suture.core.ledger import Event, Payload, kinds, summarise_event
-from suture.core.records import Candidate, Counterexample, MoveKind, Reason, render_reason
+from suture.core.records import Candidate, Counterexample, MoveKind, Reason, TaskKind, render_reason
 from suture.core.text_excerpts import shorten_pair
 from suture.interfaces.narrative.certificate_rendering import render_delivery
 from suture.interfaces.narrative.flaky_text import list_flaky_tests, render_flaky_repair
@@ -22,6 +23,7 @@ from suture.interfaces.narrative.wording import (
     MOVE_TEXTS,
     REVIEW_CHOICE_TEXTS,
     REVIEW_STAGE_TEXTS,
+    name_outcome,
     render_confidence,
 )
 
@@ -39,20 +41,20 @@ MAX_INPUT_CHARS = 80
 """Length of a tool's input in a line about a step."""
 
 
-def render_event(event: Event) -> str | None:
-    """Return one line about an event, or `None` for pure bookkeeping.
+def render_event(event: Event, kind: TaskKind = "heal") -> str | None:
+    """Return one line about an event of a run of some kind, or `None` for pure bookkeeping.
 
     An event that this version cannot read is shown by its kind and its data.
     """
     if isinstance(event.payload, kinds.BudgetReserved | kinds.BudgetSettled | kinds.BudgetRefused):
         return None
-    return escape_line_breaks(render_payload(event.payload) or summarise_event(event))
+    return escape_line_breaks(render_payload(event.payload, kind) or summarise_event(event))
 
 
-def render_payload(payload: Payload) -> str | None:
+def render_payload(payload: Payload, kind: TaskKind = "heal") -> str | None:
     """Return one line about what an event reports, or `None` if its kind has no wording."""
     for render in (
-        _render_run_event,
+        partial(_render_run_event, kind=kind),
         _render_model_event,
         _render_candidate_event,
         _render_review_event,
@@ -80,7 +82,7 @@ def counterexample_lines(counterexample: Counterexample) -> list[str]:
     return [counterexample.check_id, *(f"  {name}: {value}" for name, value in aspects if value)]
 
 
-def _render_run_event(payload: Payload) -> str | None:
+def _render_run_event(payload: Payload, kind: TaskKind) -> str | None:
     match payload:
         case kinds.RunStarted():
             return _run_started(payload)
@@ -97,7 +99,7 @@ def _render_run_event(payload: Payload) -> str | None:
             confidence = (
                 f"; {render_confidence(payload.confidence, payload.reason)}" if payload.confidence else ""
             )
-            return f"{payload.outcome}: {render_reason(payload.reason)}{confidence}"
+            return f"{name_outcome(payload.outcome, kind)}: {render_reason(payload.reason)}{confidence}"
         case kinds.RunResumed(next_nodes=nodes):
             return f"resumed at: {', '.join(nodes) or 'the beginning'}"
         case kinds.SandboxSubstituted(preferred=preferred, used=used, level=level, cause=cause):

@@ -35,7 +35,12 @@ from suture.interfaces.narrative.review_text import answer_instructions, render_
 from suture.interfaces.narrative.rival_text import is_chosen_by_person, rival_lines, undetermined_sentence
 from suture.interfaces.narrative.search_text import near_miss_lines, partial_repair_lines
 from suture.interfaces.narrative.spend_text import describe_spend, limits_without_model
-from suture.interfaces.narrative.wording import render_capability, render_judge, render_verdict_notes
+from suture.interfaces.narrative.wording import (
+    name_outcome,
+    render_capability,
+    render_judge,
+    render_verdict_notes,
+)
 from suture.project.python_source.parsing import imported_paths, loaded_files
 from suture.sandbox.packages import is_lock_path
 
@@ -120,7 +125,8 @@ def render_full_result(
     if result.ok and undetermined is not None:
         yield undetermined_sentence(undetermined, "all tests pass")
     else:
-        yield f"{result.outcome}: {render_ending_reason(result.reason)}"
+        outcome = name_outcome(result.outcome, "heal" if is_heal_run(folder) else "write")
+        yield f"{outcome}: {render_ending_reason(result.reason)}"
     if result.diff and result.candidate is not None:
         yield f"{'Changed' if result.ok else 'Best so far'}: {change_size(result)}"
     yield from judgement_lines(result)

@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from suture.core.ledger import Event, RunFolder, kinds, last_payload, read_ledger, select_events
-from suture.core.records import Origin, Result, Spend, Verdict
+from suture.core.records import Origin, Result, Spend, TaskKind, Verdict
 from suture.interfaces.narrative.certificate_rendering import certificate_summary_lines
 from suture.interfaces.narrative.deselection_advice import deselecting_command
 from suture.interfaces.narrative.event_text import (
@@ -78,13 +78,17 @@ class ProgressNarrator:
 
     Args:
         suggest_commands: Whether to suggest options to type; an editor or a page has controls instead.
+
+    Attributes:
+        kind: The kind of the run, once its first event is known.
     """
 
     def __init__(self, *, suggest_commands: bool = True) -> None:
         self._suggests_commands = suggest_commands
         self._test_command: tuple[str, ...] = ()
         self._tools: tuple[str, ...] = ()
-        self._kind, self._uses_model = "heal", False
+        self.kind: TaskKind = "heal"
+        self._uses_model = False
         self._call_texts: dict[str, str] = {}
         self._candidate_texts: dict[str, str] = {}
         self._origins: dict[str, Origin] = {}
@@ -112,7 +116,7 @@ class ProgressNarrator:
     def _lines(self, event: Event) -> Iterator[str]:
         match event.payload:
             case kinds.RunStarted() as started:
-                self._kind, self._uses_model = started.kind, started.model not in ("", NO_MODEL)
+                self.kind, self._uses_model = started.kind, started.model not in ("", NO_MODEL)
                 yield from _start_lines(started, suggest_commands=self._suggests_commands)
             case kinds.TaskPrepared() as prepared:
                 self._test_command, self._tools = prepared.test_command, prepared.tools
@@ -194,7 +198,7 @@ class ProgressNarrator:
         if checked.tool_checks:
             yield f"{name}: {_diagnostic_counts(checked, ' left')}"
             return
-        counts = format_share(checked.passed, total, "pass", "test" if self._kind == "heal" else "check")
+        counts = format_share(checked.passed, total, "pass", "test" if self.kind == "heal" else "check")
         yield f"{name}: {counts if total else 'no test or example to check it against'}"
 
 

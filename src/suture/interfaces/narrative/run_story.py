@@ -28,7 +28,7 @@ from suture.core.ledger import (
     spend_by_group,
     total_spend,
 )
-from suture.core.records import Candidate, Evidence, Spend, Verdict, VerdictNote, render_reason
+from suture.core.records import Candidate, Evidence, Spend, TaskKind, Verdict, VerdictNote, render_reason
 from suture.errors import StorageError, UsageError
 from suture.interfaces.narrative.event_text import UNCHANGED_CODE, counterexample_lines, render_event
 from suture.interfaces.narrative.judgement_text import missed_mistake_lines
@@ -140,11 +140,12 @@ def _head_lines(run: RunFolder, state: str, summary: _StorySummary) -> Iterator[
 def _event_lines(run: RunFolder, events: Iterable[Event]) -> Iterator[str]:
     start_s: float | None = None
     original_files = _task_files(run)
+    kind: TaskKind = "heal" if is_heal_run(run) else "write"
     shown_candidates: set[str] = set()
     shown_notes: set[VerdictNote | Evidence] = set()
     for event in events:
         start_s = event.time_s if start_s is None else start_s
-        line = render_event(event)
+        line = render_event(event, kind)
         if line is None:
             continue
         yield ""

@@ -28,11 +28,11 @@ OUTCOME_TEXTS: dict[Outcome, str] = {
     "healed": "Healed",
     "nothing_to_heal": "Nothing to heal",
     "not_healed": "Not healed",
-    "stuck": "Gave up (stuck)",
+    "stuck": "Gave up",
     "not_a_code_fault": "Not the code's fault",
-    "budget_exhausted": "Stopped at a limit (budget_exhausted)",
+    "budget_exhausted": "Stopped at a limit",
     "waiting": "Waiting for you",
-    "infra_error": "Broke off (infra_error)",
+    "infra_error": "Broke off",
     "cancelled": "Cancelled",
 }
 UNSHOWN_TEXTS: dict[ReasonNote, str] = {
@@ -152,6 +152,12 @@ CAPABILITY_TEXTS: dict[CapabilityCode, str] = {
 """What a change newly does that could make wrong code pass (see docs/verdicts.md)."""
 MAX_NOTE_SUBJECTS = 10
 """Maximum number of subjects that the message of a note lists."""
+
+
+def name_outcome(outcome: str, kind: str = "heal") -> str:
+    """Return an outcome for a list or within a line: `not healed`, or `not done` for new code (kind `write`)."""
+    words = outcome.replace("_", " ")
+    return words.replace("healed", "done") if kind == "write" else words
 
 
 def describe_evidence(evidence: Evidence, *, has_diff: bool) -> str:

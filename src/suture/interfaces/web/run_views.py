@@ -287,7 +287,8 @@ class _LedgerReader:
             return f"(unreadable: {fault.message})", ""
         if event is None:
             return None, ""
-        return render_event(event), "\n".join(self._narrator.lines_for(event))
+        lines = list(self._narrator.lines_for(event))
+        return render_event(event, self._narrator.kind), "\n".join(lines)
 
 
 async def stream_events(

@@ -22,13 +22,13 @@ from suture.interfaces.cli.terminal.terminal_output import (
     stdout_columns,
 )
 from suture.interfaces.narrative.plain_text import format_count
-from suture.interfaces.narrative.wording import ORIGIN_TEXTS, PHASE_TEXTS, render_moves
+from suture.interfaces.narrative.wording import ORIGIN_TEXTS, PHASE_TEXTS, name_outcome, render_moves
 
 COLUMNS = ("run", "folder", "task", "outcome", "spent", "when")
 MIN_TITLE_CHARS = 28
 """With less room for the titles, the folder's column is left out."""
 MIN_TITLE_CHARS_WITHOUT_FOLDER = 8
-"""With an outcome such as `budget_exhausted`, tokens and money, a row then still fits into 80 columns."""
+"""With an outcome such as `budget exhausted`, tokens and money, a row then still fits into 80 columns."""
 MAX_TITLE_CHARS = 80
 MAX_FOLDER_CHARS = 20
 """Maximum number of characters of a title, and of a folder's name. Both limits are chosen by judgement."""
@@ -87,7 +87,7 @@ def history(
 
     query = RunQuery(
         search=search,
-        outcome=outcome,
+        outcome=outcome.replace(" ", "_"),  # as the list names it
         kind=kind,
         language=language,
         recipe=recipe,
@@ -171,7 +171,8 @@ def _row(run: dict[str, Any]) -> tuple[str, ...]:
         spent += f", ${spend['money']:.4f}"
     start = time.strftime("%m-%d %H:%M", time.localtime(started_s)) if started_s is not None else ""
     run_id = run["run"][-SHORT_ID_CHARS:]
-    outcome = ", ".join(filter(None, (run["outcome"], run["doubt"], run["delivery"])))
+    outcome = name_outcome(run["outcome"], run["kind"])
+    outcome = ", ".join(filter(None, (outcome, run["doubt"], run["delivery"])))
     return (run_id, _shorten(folder, MAX_FOLDER_CHARS), " ".join(title.split()), outcome, spent, start)
 
 
@@ -202,7 +203,9 @@ def metrics(
 def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     rate = summary["pass_rate"]
     yield "runs", f"{summary['runs']:,}"
-    yield from ((f"  {outcome}", f"{count:,}") for outcome, count in summary["outcomes"].items())
+    yield from (
+        (f"  {name_outcome(outcome)}", f"{count:,}") for outcome, count in summary["outcomes"].items()
+    )
     yield "pass rate", "unknown" if rate is None else f"{rate:.1%} of {summary['decided']:,} decided"
     yield "tokens", f"{summary['tokens']:,}"
     yield "money", f"${summary['money']:.4f}"

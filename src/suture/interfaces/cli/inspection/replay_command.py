@@ -57,6 +57,8 @@ def replay(
     from suture.core.records import render_reason
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
+    from suture.interfaces.narrative.plain_text import format_count
+    from suture.interfaces.narrative.wording import name_outcome
 
     with RunProgress(loaded.settings.budget) as progress:
         from suture.api import replay as replay_run
@@ -78,7 +80,8 @@ def replay(
         print_text_line(f"same: {recorded} and its replay took the same steps")
     else:
         print_text_line(f"different: {difference}")
-    print_note(f"{result.outcome}: {render_reason(result.reason)}; {result.spend.model_calls} model calls")
+    calls = format_count(result.spend.model_calls, "model call")
+    print_note(f"{name_outcome(result.outcome)}: {render_reason(result.reason)}; {calls}")
     print_note(f"replay: suture show {result.run_id}; recorded: suture show {recorded}")
     if not comparison.same:
         raise typer.Exit(1)

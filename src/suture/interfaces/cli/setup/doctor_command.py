@@ -60,8 +60,8 @@ def print_prerequisites(examined: Iterable[Requirement], *, as_json: bool) -> No
         requirements = _print_table(examined) if stdout_columns() is not None else _print_rows(examined)
         for requirement in requirements:
             if not requirement.ok and requirement.remedy:
-                optional = "" if requirement.needed else "optional, "
-                print_text_line(f"{optional}to get {requirement.name}: {requirement.remedy}")
+                optional = "" if requirement.needed else " (optional)"
+                print_text_line(f"To get {requirement.name}{optional}: {requirement.remedy}")
         for line in _render_conclusion(requirements):
             print_text_line(line)
     if not all(requirement.ok for requirement in requirements if requirement.needed):
@@ -127,6 +127,7 @@ def _check_heal(settings: Settings) -> Requirement:
     """Return whether a broken program could be healed, using only the settings about where code runs."""
     from suture.api import heal, run_sync
     from suture.api.options import HealOptions
+    from suture.core.records import render_reason
     from suture.core.settings import Settings
     from suture.core.temporary_folders import temporary_folder
     from suture.sandbox import Requirement
@@ -155,5 +156,5 @@ def _check_heal(settings: Settings) -> Requirement:
         return Requirement(name="heal", ok=False, detail=detail, remedy="free some disk space")
     if result.outcome == "healed":
         return Requirement(name="heal", ok=True, detail="a broken program was healed")
-    detail = f"a broken program was not healed: {result.outcome}"
+    detail = f"a broken program was not healed: {render_reason(result.reason)}"
     return Requirement(name="heal", ok=False, detail=detail, remedy="run `suture heal --debug` for details")
