@@ -74,9 +74,8 @@ async def test_the_time_budget_of_heal_starts_at_the_users_request(tmp_path: Pat
     result = await heal(project, HealOptions(settings=settings, requested_at_s=time.time() - 99.9))
 
     assert result.outcome == "budget_exhausted"
-    assert result.reason.detail.startswith(
-        "the first run of your tests had not ended when the 100 seconds were over"
-    )
+    assert result.reason.detail.startswith("the first run of your tests had not ended after 100 s")
+    assert "--seconds 200" in result.reason.remedy
     assert result.spend.seconds == pytest.approx(100, abs=20)
 
 

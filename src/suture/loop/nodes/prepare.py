@@ -95,8 +95,9 @@ async def _load_suite(context: RunContext) -> None:
     except BudgetExceeded as fault:
         if context.task.kind != "heal":
             raise
-        message = f"the first run of your tests had not ended when the {fault.limit:g} seconds were over"
-        raise BudgetExceeded(fault.kind, fault.used, fault.limit, message=message) from fault
+        message = f"the first run of your tests had not ended after {fault.limit:g} s"
+        remedy = f"allow more time, such as --seconds {2 * fault.limit:g} (budget.seconds)"
+        raise BudgetExceeded(fault.kind, fault.used, fault.limit, message=message, remedy=remedy) from fault
 
 
 def _make_prepared_event(trusted_count: int, context: RunContext) -> TaskPrepared:

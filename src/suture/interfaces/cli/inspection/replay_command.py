@@ -54,10 +54,12 @@ def replay(
     """
     loaded = load_command_settings(Path(), assignments)
     require_run(run, loaded.settings)
+    from suture.core.ledger import find_run
     from suture.core.records import render_reason
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.interfaces.cli.terminal.terminal_output import print_json, print_note, print_text_line
     from suture.interfaces.narrative.plain_text import format_count
+    from suture.interfaces.narrative.result_text import is_heal_run
     from suture.interfaces.narrative.wording import name_outcome
 
     with RunProgress(loaded.settings.budget) as progress:
@@ -81,7 +83,9 @@ def replay(
     else:
         print_text_line(f"different: {difference}")
     calls = format_count(result.spend.model_calls, "model call")
-    print_note(f"{name_outcome(result.outcome)}: {render_reason(result.reason)}; {calls}")
+    is_heal = is_heal_run(find_run(loaded.settings.paths.home, result.run_id))
+    outcome = name_outcome(result.outcome, "heal" if is_heal else "write")
+    print_note(f"{outcome}: {render_reason(result.reason)}; {calls}")
     print_note(f"replay: suture show {result.run_id}; recorded: suture show {recorded}")
     if not comparison.same:
         raise typer.Exit(1)
