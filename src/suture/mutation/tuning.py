@@ -65,6 +65,10 @@ MIN_NAME_SIMILARITY = 0.5
 """Minimum `difflib` ratio of two names that count as similar; below it they share nothing but letters."""
 OUTER_SCOPE_FACTOR = 0.7
 """Weight of a variable of an outer function, relative to one of the function itself."""
+UNKNOWN_KIND_FACTOR = 0.8
+"""Weight of a variable if its kind of value or the kind that is needed is not known. Chosen by judgement."""
+UNLIKE_KIND_FACTOR = 0.25
+"""Weight of a variable with another kind of value than the one that is needed. Chosen by judgement."""
 MAX_FIRST_VARIABLES = 6
 """Maximum number of the variables bound first that are offered in a scope with very many variables."""
 MAX_LAST_VARIABLES = 14

@@ -10,7 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeGuard, get_args
 
-from suture.mutation.tuning import MAX_FIRST_VARIABLES, MAX_LAST_VARIABLES, OUTER_SCOPE_FACTOR
+from suture.mutation.tuning import (
+    MAX_FIRST_VARIABLES,
+    MAX_LAST_VARIABLES,
+    OUTER_SCOPE_FACTOR,
+    UNKNOWN_KIND_FACTOR,
+    UNLIKE_KIND_FACTOR,
+)
 from suture.project.python_source.scopes import walk_own_nodes
 
 ValueKind = Literal["number", "sequence", "set", "mapping", "text", "callable", "unknown"]
@@ -44,11 +50,13 @@ class ScopeNames:
 
     Attributes:
         kinds: Variable -> the kind of value it seems to hold; parameters first, then in the order of lines.
+        observed: Variable -> the kind of its values in the runs of the tests, where that is known.
         bound_at: Variable -> the first line that binds it.
         outer: Variables of the functions around this scope.
     """
 
     kinds: dict[str, ValueKind] = field(default_factory=dict)
+    observed: Mapping[str, ValueKind] = field(default_factory=dict)
     parameters: tuple[str, ...] = ()
     bound_at: dict[str, int] = field(default_factory=dict)
     outer: frozenset[str] = frozenset()
@@ -58,10 +66,19 @@ class ScopeNames:
         for name in self.bound_before(line):
             other = self.kinds[name]
             nearness = OUTER_SCOPE_FACTOR if name in self.outer else 1.0
-            if kind == "unknown" or other == "unknown":
-                yield name, 0.8 * nearness  # both shares are chosen by judgement
+            if self.is_unlike(name, kind):
+                yield name, nearness * UNLIKE_KIND_FACTOR
+            elif kind == "unknown" or other == "unknown":
+                yield name, nearness * UNKNOWN_KIND_FACTOR
             else:
-                yield name, nearness * (1.0 if kind == other else 0.25)
+                yield name, nearness * (1.0 if kind == other else UNLIKE_KIND_FACTOR)
+
+    def is_unlike(self, name: str, kind: ValueKind) -> bool:
+        """Return whether the tests showed that a variable holds values of another kind.
+
+        That they showed the same kind is no reason to prefer the variable: those of most variables are not known.
+        """
+        return kind != "unknown" and self.observed.get(name, kind) != kind
 
     def bound_before(self, line: int) -> list[str]:
         """Return variables that may be bound before a line; of very many, those bound first and last."""
@@ -108,12 +125,15 @@ def collect_scope_names(
         for name, kind in _evidence(node):
             if kinds.get(name) == "unknown":
                 kinds[name] = kind
-    kinds.update((name, kind) for name, kind in observed.items() if name in kinds)
     outer = frozenset(above.kinds if above is not None else ()) - kinds.keys()
     if above is not None:
         kinds.update((name, kind) for name, kind in above.kinds.items() if name in outer)
         bound_at.update((name, above.bound_at.get(name, 0)) for name in outer)
-    return ScopeNames(kinds=kinds, parameters=tuple(parameters), bound_at=bound_at, outer=outer)
+    if above is not None:
+        observed = {**{name: kind for name, kind in above.observed.items() if name in outer}, **observed}
+    return ScopeNames(
+        kinds=kinds, observed=observed, parameters=tuple(parameters), bound_at=bound_at, outer=outer
+    )
 
 
 KIND_BY_NODE: dict[type[ast.AST], ValueKind] = {

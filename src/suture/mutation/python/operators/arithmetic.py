@@ -275,7 +275,8 @@ def _add_term(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     names = tree.scope_names(node)
     for other, fit in names.fitting("number", tree.enclosing_statement(node).lineno):
         if other != text:
-            weight = fit if names.kinds[other] == "number" else 0.7 * fit
+            is_number = "number" in (names.kinds[other], names.observed.get(other))
+            weight = fit if is_number else 0.7 * fit
             yield replace_with(tree, node, f"{text} - {other}", weight)
             yield replace_with(tree, node, f"{text} + {other}", weight)
             yield replace_with(tree, node, f"{text} * {other}", 0.6 * weight)
@@ -319,8 +320,10 @@ def _may_be_number(node: ast.expr, tree: PythonTree) -> bool:
         name = node.id if isinstance(node, ast.Name) else node.attr
         if name in tree.cached("boolean names", _find_boolean_names):
             return False
-    kind = guess_kind(node, tree.scope_names(node))
-    return kind in ("number", "unknown") and isinstance(node, OPERANDS)
+    names = tree.scope_names(node)
+    if isinstance(node, ast.Name) and names.is_unlike(node.id, "number"):
+        return False
+    return guess_kind(node, names) in ("number", "unknown") and isinstance(node, OPERANDS)
 
 
 def _parenthesised(tree: PythonTree, node: ast.expr, *, sums: bool = False) -> str:

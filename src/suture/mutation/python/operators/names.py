@@ -42,6 +42,8 @@ def _change_variable(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
     line = tree.enclosing_statement(node).lineno
     for other, fit in names.fitting(names.kinds[node.id], line):
         if other != node.id:
+            # What holds values of another kind is the less likely, but the wrong variable may be of another kind.
+            fit *= 0.5 if names.is_unlike(other, names.observed.get(node.id, "unknown")) else 1.0
             yield replace_with(tree, node, other, 0.5 * fit if is_stored else fit)
 
 
@@ -177,7 +179,7 @@ def _switch_element_and_whole(node: ast.AST, tree: PythonTree) -> Iterator[Chang
     parent, names = tree.parent(node), tree.scope_names(node)
     if isinstance(parent, (ast.Subscript, ast.Attribute)):
         return
-    kind = names.kinds.get(node.id)
+    kind = names.observed.get(node.id) or names.kinds.get(node.id)
     if kind not in ("sequence", "text", "unknown") or tree.is_called(node):
         return
     weight = 1.0 if kind != "unknown" else 0.8

@@ -275,6 +275,7 @@ def _add_assignment(node: ast.AST, tree: PythonTree) -> Iterator[Change]:
             if value != target:
                 kinds = {names.kinds[target], names.kinds[value]}
                 is_alike = len(kinds) == 1 or "unknown" in kinds
+                is_alike &= not names.is_unlike(value, names.observed.get(target, "unknown"))
                 yield from _insert_beside(node, tree, f"{target} = {value}", 0.9 if is_alike else 0.2)
         if names.kinds.get(target) == "number":
             for sign in ("+=", "-="):
