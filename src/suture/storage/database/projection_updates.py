@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ from suture.storage.tuning import MAX_FINDINGS
 log = logging.getLogger("suture.storage.database")
 RUNS_PER_TRANSACTION = 100
 """Each transaction costs a millisecond; a killed process loses the runs of the last one."""
+RUN_KEY = ("namespace", "run_id")
 UPDATE_LOCK = threading.Lock()
 """Threads of one process update the rows one after the other, so that no two read the same ledgers."""
 
@@ -74,41 +75,67 @@ def write_rows(store: Store, rows: Iterable[RunRows]) -> None:
     """
     all_rows = iter(rows)
     while batch := list(islice(all_rows, RUNS_PER_TRANSACTION)):
+        # A damaged run has fewer columns. The order lets no two processes wait for each other's rows.
+        batch.sort(key=lambda rows: (_list_columns(rows), rows.run_id))
         with store.write_transaction() as connection:
-            for run_rows in batch:
-                _replace_rows(connection, run_rows)
+            for _, alike in groupby(batch, _list_columns):
+                _replace_rows(connection, alike)
 
 
-def _replace_rows(connection: Connection, rows: RunRows) -> None:
-    run_key = {"namespace": rows.namespace, "run_id": rows.run_id}
+def _list_columns(rows: RunRows) -> list[str]:
+    return sorted(rows.task)
+
+
+def _replace_rows(connection: Connection, batch: Iterable[RunRows]) -> None:
+    """Replace the rows of runs that have values for the same columns."""
+    runs = {(rows.namespace, rows.run_id): rows for rows in batch}
     is_shared = connection.dialect.name == "postgresql"
-    statement = _insert_task({**run_key, **rows.task}, is_shared=is_shared)
-    upsert = statement.on_conflict_do_update(
-        index_elements=[*run_key],
-        set_={name: column for name, column in statement.excluded.items() if name not in ("id", *run_key)},
-        where=tasks.c.ledger_bytes <= statement.excluded.ledger_bytes if is_shared else None,
+    insert = _import_insert(is_shared)(tasks)
+    columns = {name: column for name, column in insert.excluded.items() if name not in ("id", *RUN_KEY)}
+    upsert = insert.values([{**_make_key(key), **rows.task} for key, rows in runs.items()])
+    upsert = upsert.on_conflict_do_update(
+        index_elements=RUN_KEY,
+        set_=columns,
+        where=tasks.c.ledger_bytes <= insert.excluded.ledger_bytes if is_shared else None,
     )
-    if is_shared:  # SQLite always updates the row, and has no RETURNING before version 3.35
-        upsert = upsert.returning(tasks.c.id)
-    # The row stays locked until the end of the transaction, so other writers of the run wait here.
-    result = connection.execute(upsert)
-    if is_shared and result.first() is None:
-        return
+    # The rows stay locked until the end of the transaction, so other writers of these runs wait here.
+    if is_shared:  # SQLite always updates the rows, and has no RETURNING before version 3.35
+        written = connection.execute(upsert.returning(tasks.c.namespace, tasks.c.run_id)).all()
+        runs = {(namespace, run_id): runs[namespace, run_id] for namespace, run_id in written}
+    else:
+        connection.execute(upsert)
+    _delete_rows(connection, runs, RUN_TABLES[1:])
     for table in RUN_TABLES[1:]:
-        connection.execute(delete(table).where(_is_of_run(table, rows.namespace, rows.run_id)))
-        if table_rows := rows.by_table[table.name]:
-            connection.execute(table.insert(), [{**run_key, **row} for row in table_rows])
+        table_rows = [
+            {**_make_key(key), **row} for key, rows in runs.items() for row in rows.by_table[table.name]
+        ]
+        if table_rows:
+            connection.execute(table.insert(), table_rows)
 
 
-def _insert_task(row: Mapping[str, Any], *, is_shared: bool) -> Any:
-    """Return the engine's own statement, which can update the row instead."""
+def _make_key(key: tuple[str, str]) -> dict[str, str]:
+    return dict(zip(RUN_KEY, key, strict=True))
+
+
+def _import_insert(is_shared: bool) -> Any:
+    """Return the engine's own statement, which can update rows instead."""
     if is_shared:
         from sqlalchemy.dialects import postgresql  # slow to import, and most databases are SQLite
 
-        return postgresql.insert(tasks).values(row)
+        return postgresql.insert
     from sqlalchemy.dialects import sqlite
 
-    return sqlite.insert(tasks).values(row)
+    return sqlite.insert
+
+
+def _delete_rows(
+    connection: Connection, keys: Iterable[tuple[str, str]], from_tables: Iterable[Table]
+) -> None:
+    """Delete the rows of some runs, `(namespace, run)`."""
+    parameters = [{"of_namespace": namespace, "of_run": run_id} for namespace, run_id in keys]
+    for table in from_tables if parameters else ():
+        is_of_run = _is_of_run(table, bindparam("of_namespace"), bindparam("of_run"))
+        connection.execute(delete(table).where(is_of_run), parameters)
 
 
 def _is_of_run(table: Table, namespace: Any, run_id: Any) -> ColumnElement[bool]:
@@ -154,7 +181,8 @@ def catch_up(store: Store, home: Path) -> ProjectionUpdate:
 
         write_rows(store, map(project, stale_runs))
         if outdated:
-            _delete_rows(store, outdated)
+            with store.write_transaction() as connection:
+                _delete_rows(connection, [(row.namespace, row.run_id) for row in outdated], RUN_TABLES)
     return ProjectionUpdate(runs=len(stale_runs), up_to_date=len(stamps) - len(stale_runs))
 
 
@@ -190,14 +218,6 @@ def _is_stale(home: Path, run: str, stamp: LedgerStamp, rows: Sequence[Any], sto
         return is_being_written(RunFolder(home / "runs" / run)) != bool(row.outcome == "running")
     except OSError:
         return True  # it was deleted at this moment
-
-
-def _delete_rows(store: Store, outdated: Iterable[Any]) -> None:
-    keys = [{"of_namespace": row.namespace, "of_run": row.run_id} for row in outdated]
-    with store.write_transaction() as connection:
-        for table in RUN_TABLES:
-            is_outdated = _is_of_run(table, bindparam("of_namespace"), bindparam("of_run"))
-            connection.execute(delete(table).where(is_outdated), keys)
 
 
 def rebuild_projections(store: Store, home: Path) -> ProjectionUpdate:
