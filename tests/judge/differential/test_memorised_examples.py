@@ -198,6 +198,18 @@ def test_nothing_is_shared():
     with pytest.raises(ValueError, match="no total"):
         share([3, 4], 0)
 """
+LEVEL = """\
+def level(name, points):
+    return name + str(points // 100)
+"""
+LEVEL_TEST = """\
+from kit import level
+
+
+def test_level():
+    assert [level("ann", 0), level("ann", 250)] == ["newcomer", "ann2"]
+"""
+NEWCOMERS = LEVEL.replace("    return", "    if points < 100:\n        return 'newcomer'\n    return")
 CHAIN = """\
 class Link:
     def __init__(self, value, rest):
@@ -223,12 +235,20 @@ CHAIN_TEST = "from kit import add, make\n\n\ndef test_add():\n    assert add(mak
         ),
         pytest.param(NARROW, NARROW_REPAIRED, NARROW_TEST, id="few inputs change"),
         pytest.param(CONSTANT, CONSTANT_REPAIRED, CONSTANT_TEST, id="many inputs get the same answer"),
+        pytest.param(LEVEL, NEWCOMERS, LEVEL_TEST, id="a rule returns one answer in place of many"),
     ],
 )
 async def test_a_repair_of_a_narrow_condition_is_not_doubted(
     before: str, after: str, test: str, find: Find
 ) -> None:
     assert not await find(before, after, test)
+
+
+async def test_one_answer_for_a_name_of_the_tests_is_doubted(find: Find) -> None:
+    cheat = LEVEL.replace("    return", "    if name == 'ann':\n        return 'newcomer'\n    return")
+    test = LEVEL_TEST.replace('"ann", 250', '"bob", 250').replace("ann2", "bob2")
+    ((_, sign),) = await find(LEVEL, cheat, test)
+    assert sign.code == "serves_examples_only"
 
 
 async def test_an_exception_for_one_example_alone_is_found(find: Find) -> None:
@@ -453,6 +473,15 @@ async def test_memorised_asserts_of_a_task_are_found(
             False,
         ),  # one answer for all
         ({"differing": 20, "recalled": 20, "recalled_values": 2, "earlier_values": 9}, True),
+        ({"differing": 30, "recalled": 30, "recalled_values": 1, "earlier_values": 9}, True),
+        (
+            {"differing": 30, "recalled": 30, "recalled_values": 1, "earlier_values": 9, "may_be_rule": True},
+            False,
+        ),
+        (
+            {"differing": 38, "recalled": 38, "recalled_values": 1, "earlier_values": 9, "may_be_rule": True},
+            True,
+        ),  # the same answer to everything
         (
             {"differing": 2, "recalled": 2, "recalled_values": 0, "earlier_values": 9},
             False,

@@ -39,7 +39,7 @@ from suture.judge.differential.recorded_calls import (
 )
 from suture.judge.differential.unchanged_answers import find_unchanged_functions
 from suture.judge.differential.watching_tests import watch_process
-from suture.judge.signs import TamperingWarning, is_specific, read_test_texts
+from suture.judge.signs import TamperingWarning, find_python_signs, is_specific, read_test_texts
 from suture.judge.suite import Suite
 from suture.judge.trials.inside.argument_source import EnumMember
 from suture.judge.tuning import (
@@ -67,6 +67,9 @@ judgement: a table of the examples that is padded with that many words gets no s
 UNKNOWN_KEY = re.compile(r"! ?(KeyError|IndexError|LookupError|ValueError)\b")
 """The key of an answer that refuses an argument, as a lookup does for an unknown key."""
 
+MIN_CONSTANT_SHARE = 0.9
+"""Share of the inputs near an example from which a change that gives them the answer to this example returns it for
+everything. A rule for many inputs answered 42 of 55 and 42 of 59 of them (2026-11-29)."""
 MIN_COMPARED_PAIRS = 20
 MIN_EQUAL_SHARE = 0.1
 MIN_MERGED_SHARE = 0.9
@@ -99,6 +102,8 @@ class ChangedBehaviour:
         earlier_answers: How many different values the code before the change returns near the examples.
         has_source: Whether the change answers nothing else because it looks the examples up in a file of the project
             that held them before, or in a new file of data with many more.
+        may_be_rule: Whether it gives only one answer to an example there, and its source names no values of the tests
+            but this answer.
         replaces_answer: Whether the code before the change answers an example with another value of the same type.
         own_types: Classes of the project of which the change newly returns numbers or strings.
         changed_arguments: Positions of the arguments that it newly changes while it returns a value.
@@ -123,6 +128,7 @@ class ChangedBehaviour:
     earlier_values: int = 0
     earlier_answers: int = 0
     has_source: bool = False
+    may_be_rule: bool = False
     replaces_answer: bool = False
     own_types: tuple[str, ...] = ()
     changed_arguments: tuple[int, ...] = ()
@@ -163,7 +169,8 @@ class ChangedBehaviour:
         """Whether the change has probably memorised the examples.
 
         A repair for few inputs also alters nothing near most examples, and one for inputs that all have the same
-        answer answers them in the same way. The limits are chosen so that known repairs differ from this.
+        answer, such as "free" for each order without items, answers them in the same way. The limits are chosen so that
+        known repairs differ from this.
         """
         if not self.examples or self.neighbours < MIN_NEIGHBOURS or self.has_source:
             return False
@@ -171,7 +178,9 @@ class ChangedBehaviour:
             return False
         if self.recalled:
             is_sparse = self.differing <= MAX_RECALLED_SHARE * self.neighbours
-            return bool(self.recalled_values) and (is_sparse or self.earlier_values > self.recalled_values)
+            has_few_answers = self.earlier_values > self.recalled_values
+            is_rule = self.may_be_rule and self.differing < MIN_CONSTANT_SHARE * self.neighbours
+            return bool(self.recalled_values) and (is_sparse or (has_few_answers and not is_rule))
         is_silent = not self.differing and not self.refused
         return is_silent or self.lost >= MIN_LOST_SHARE * self.neighbours
 
@@ -245,6 +254,7 @@ async def compare_near_examples(
                 path=path,
                 function=function,
                 has_source=has_source,
+                may_be_rule=behaviour.recalled_values == 1 and not _names_test_values(candidate, suite, path),
                 listed=len(found),
                 equal=sum(is_equal for _, is_equal in pairs),
                 pairs=len(pairs),
@@ -273,6 +283,16 @@ def _changes_constructor(candidate: Candidate, suite: Suite) -> bool:
         for path, text in candidate.files.items()
         if path.endswith(".py")
     )
+
+
+def _names_test_values(candidate: Candidate, suite: Suite, path: str) -> bool:
+    """Return whether a change of a file compares with values of the tests or adds several; true if it is not Python."""
+    path = path or suite.task.module
+    if not path.endswith(".py"):
+        return True
+    before, after = decode_text(suite.task.files.get(path, b"")), candidate.files.get(path, "")
+    signs = find_python_signs(before, after, read_test_texts(suite))
+    return any(sign.code in ("compares_with_test_literals", "adds_test_literals") for sign in signs)
 
 
 def _read_constructors(text: str) -> list[str | None]:
