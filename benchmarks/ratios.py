@@ -5,7 +5,8 @@
 Each round measures both, in alternating order: a heal of `examples/broken` and its search, `judge --quick` with a
 recorded base, a sandboxed check as a share of a bare interpreter, and the start of `serve`. It prints the median of
 the rounds' ratios (this checkout to the base, below 1 is faster) with the smallest and the largest one, and ends
-with 1 if a median is above `--most`. The base is the last release, or where this branch left `main`.
+with 1 if a median is above `--most`. Other work on the machine hardly changes the CPU seconds, and all else a lot; CPU
+seconds need a control group that this process may create. The base is the last release, or where this branch left `main`.
 """
 
 from __future__ import annotations
@@ -64,9 +65,10 @@ class Tree:
     folder: Path
 
     def get_variables(self) -> dict[str, str]:
-        """Return the environment variables with which this version runs, and the benchmarks of this checkout."""
+        """Return the environment variables with which this version runs, and its benchmarks, which know its names."""
         return {
-            "PYTHONPATH": f"{self.source}:{Path(__file__).parent}",
+            "PYTHONPATH": f"{self.source}:{self.source.parent / 'benchmarks'}",
+            "PYTHONDONTWRITEBYTECODE": "",  # a version without bytecode would compile itself at each start
             "SUTURE_HOME": str(self.folder / "home"),
             "SUTURE_PATHS_CACHE": str(self.folder / "cache"),
             "SUTURE_SANDBOX_PYTHON": os.environ.get("SUTURE_SANDBOX_PYTHON", sys.executable),
@@ -184,26 +186,34 @@ def measure_tree(tree: Tree, project: Path, meter: CpuMeter | None) -> dict[str,
 
     Args:
         project: A committed project with a change.
-        meter: Reads CPU seconds; without a control group there are none of the heal.
+        meter: Reads CPU seconds; without a control group there are none.
     """
-    variables, figures = tree.get_variables(), {}
+    variables = tree.get_variables()
+    figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(dir=tree.folder) as name:
         root, home = Path(name) / "project", Path(name) / "home"
         copy_example(root)
         heal = [*CLI, "heal", ".", "--test", PYTEST, "--no-model"]
-        started_s, cpu_s = time.perf_counter(), meter.read_s() if meter else 0.0
-        run_program(heal, root, variables)
-        figures["heal, s"] = time.perf_counter() - started_s
-        if meter and (used_s := meter.read_s() - cpu_s):
-            figures["heal, CPU s"] = used_s
+        figures |= time_command("heal", heal, root, variables, meter)
         (root / "test_discount.py").write_text(OUT_OF_REACH)
         figures["search, ms a change"] = measure_search(heal, root, {**variables, "SUTURE_HOME": str(home)})
-        started_s = time.perf_counter()
-        run_program([*CLI, "judge", ".", "--test", PYTEST, "--quick"], project, variables)
-        figures["judge --quick, s"] = time.perf_counter() - started_s
+        judge = [*CLI, "judge", ".", "--test", PYTEST, "--quick"]
+        figures |= time_command("judge --quick", judge, project, variables, meter)
         script = [sys.executable, "-c"]
         figures["check, of a bare interpreter"] = float(run_program([*script, CHECK], root, variables))
         figures["serve ready, s"] = float(run_program([*script, SERVE, name], root, variables))
+    return figures
+
+
+def time_command(
+    name: str, command: Sequence[str], folder: Path, variables: Mapping[str, str], meter: CpuMeter | None
+) -> dict[str, float]:
+    """Return the wall-clock seconds of a command, and its CPU seconds with those of its sandboxes, if known."""
+    started_s, cpu_s = time.perf_counter(), meter.read_s() if meter else 0.0
+    run_program(command, folder, variables)
+    figures = {f"{name}, s": time.perf_counter() - started_s}
+    if meter and (used_s := meter.read_s() - cpu_s):
+        figures[f"{name}, CPU s"] = used_s
     return figures
 
 
