@@ -6,7 +6,8 @@ Each round measures both, in alternating order: a heal of `examples/broken` and 
 recorded base, a sandboxed check as a share of a bare interpreter, and the start of `serve`. It prints the median of
 the rounds' ratios (this checkout to the base, below 1 is faster) with the smallest and the largest one, and ends
 with 1 if a median is above `--most`. Other work on the machine hardly changes the CPU seconds, and all else a lot; CPU
-seconds need a control group that this process may create. The base is the last release, or where this branch left `main`.
+seconds need a control group that this process may create. The base is the last release, or where this branch left
+`main`.
 """
 
 from __future__ import annotations
