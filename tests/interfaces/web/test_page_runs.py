@@ -106,7 +106,7 @@ def test_a_run_can_be_started_by_keyboard_and_watched(browser_page: BrowserPage)
     wait_for_run_page(page)
     lines = page.locator(".timeline li")
     expect(lines.first).to_contain_text("write with model scripted:")
-    expect(page.locator(".timeline li.run-finished")).to_contain_text("healed")
+    expect(page.locator(".timeline li.run-finished")).to_contain_text("done: every trusted check passes")
     expect(page.locator(".outcome")).to_contain_text("Done: all 2 checks pass.")
     expect(page.locator(".timeline li.candidate-checked").first).to_contain_text("0 of 2 pass")
 
@@ -212,7 +212,9 @@ def test_a_question_is_answered_while_another_tab_shows_the_run(
     page.get_by_role("button", name="Approve").click()
     expect(page.locator(".outcome")).to_contain_text("Done: all 2 checks pass.")
     second_tab.get_by_role("link", name="Timeline").click()
-    expect(second_tab.locator(".timeline li.run-finished")).to_contain_text("healed")
+    expect(second_tab.locator(".timeline li.run-finished")).to_contain_text(
+        "done: every trusted check passes"
+    )
 
     expect(second_tab.locator(".timeline li.review-answered").first).to_be_visible()
 
