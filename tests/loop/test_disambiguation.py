@@ -43,7 +43,7 @@ def make_review(difference: DistinguishingInput | None) -> Review:
 
 
 @pytest.mark.parametrize(
-    ("choice", "remaining"), [("first", "abd"), ("second", "cd"), ("neither", "d"), ("unsure", "abcd")]
+    ("choice", "remaining"), [("first", "ab"), ("second", "c"), ("neither", "d"), ("unsure", "abcd")]
 )
 def test_an_answer_orders_and_excludes_repairs(choice: str, remaining: str) -> None:
     assert "".join(repair.proposal.label for repair in apply_choice(REPAIRS, choice).repairs) == remaining

@@ -156,5 +156,7 @@ MAX_LISTED_NEAR_MISSES = 3
 MAX_LISTED_STATEMENT_CHARS = 2000
 MAX_COMPARED_ATTEMPTS = 4
 """Earlier candidates that the debugger can compare with the failing one."""
+MAX_CONFIRMED_CLUES = 3
+"""Partial repairs on which all tests are run, without a model, until one of them breaks none. Chosen by judgement."""
 MAX_TEST_OUTPUT_CHARS = 300
 MAX_RECIPE_BYTES = 64 * 2**10

@@ -266,7 +266,8 @@ def compare_with_rivals(
         calls=tuple(answered),
         noticed=mutation.killed,
         mistakes=len(mutation.mutants),
-        count=len(search.repairs) - (equal is not None) if len(changes) > 1 else 1,
+        # Rivals that a person ruled out are no longer among those of the proposal.
+        count=1 + (proposal.rivals or 0) if proposal is not None and len(changes) > 1 else 1,
     )
 
 

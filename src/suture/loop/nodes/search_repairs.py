@@ -93,7 +93,7 @@ async def _search(
             divergences = await find_divergences(facts, changes, result.texts, context)
     clues = _list_partial_repairs(result)
     if clues and baseline is not None and not (plausible.repairs or result.near_misses or context.has_model):
-        clues[0] = await _confirm_partial_repair(clues[0], result, suite, baseline, context)
+        clues = await _confirm_partial_repairs(clues, result, suite, baseline, context)
     return _finish_search(result, plausible, clues, divergences, limits, context)
 
 
@@ -105,24 +105,39 @@ def _list_partial_repairs(result: SearchResult) -> list[PartialRepair]:
     ]
 
 
+async def _confirm_partial_repairs(
+    clues: list[PartialRepair], result: SearchResult, suite: Suite, baseline: Verdict, context: RunContext
+) -> list[PartialRepair]:
+    """Run all tests on the best partial repairs until one breaks none of them; that one comes first."""
+    for clue, (change, _) in zip(clues[: tuning.MAX_CONFIRMED_CLUES], result.partial, strict=False):
+        confirmed = await _confirm_partial_repair(clue, change, result, suite, baseline, context)
+        if confirmed.confirmed:
+            return [confirmed, *(other for other in clues if other is not clue)]
+    return clues
+
+
 async def _confirm_partial_repair(
-    best: PartialRepair, result: SearchResult, suite: Suite, baseline: Verdict, context: RunContext
+    clue: PartialRepair,
+    change: Proposal,
+    result: SearchResult,
+    suite: Suite,
+    baseline: Verdict,
+    context: RunContext,
 ) -> PartialRepair:
-    """Run all tests on the best partial repair; return it with their numbers if it breaks none of them."""
-    change, _ = result.partial[0]
+    """Run all tests on a partial repair; return it with their numbers if it breaks none of them."""
     text = apply_edits(result.texts[change.path], change.edits)
     candidate = Candidate(files={change.path: text}, origin="mutation", label=change.label)
     try:
         async with context.budget.time_limit():
             verdict = await check_candidate(candidate, suite)
     except (BudgetExceeded, SandboxError):  # It is only a clue: the run ends as it would without it.
-        return best
+        return clue
     _, failing, broken = count_deciding_checks(verdict, baseline, context.trust_threshold)
     passing = len(verdict.passed & baseline.failed)
     if broken or not passing:
-        return best
+        return clue
     diff = render_change(change.path, text, result.texts)
-    return replace(best, passing=passing, failing=failing, confirmed=True, diff=diff)
+    return replace(clue, passing=passing, failing=failing, confirmed=True, diff=diff)
 
 
 def _record_start(texts: Mapping[str, str], failing: int, limits: SearchLimits, context: RunContext) -> None:

@@ -301,7 +301,7 @@ Asker = Callable[[DistinguishingInput], Choice | Awaitable[Choice | None] | None
 
 
 def apply_choice(found: PlausibleRepairs, choice: str) -> PlausibleRepairs:
-    """Put the repairs with the right answer first, and drop those with a wrong one.
+    """Return only the repairs with the right answer; where neither answer is right, those with another one.
 
     Args:
         choice: A `Choice`; anything else, such as `unsure`, leaves the repairs as they are.
@@ -310,19 +310,18 @@ def apply_choice(found: PlausibleRepairs, choice: str) -> PlausibleRepairs:
     if difference is None or choice not in get_args(Choice):
         return found
     first, second = difference.answer_pair
-    # The third choice is `neither`: no answer is right, and both are wrong.
-    right_answer = {"first": first, "second": second}.get(choice)
-    wrong_answers = {first, second} - {right_answer}
-    answers = list(zip(found.repairs, difference.answers_by_repair, strict=True))
-    agreeing = [repair for repair, answer in answers if answer == right_answer]
-    others = [repair for repair, answer in answers if answer != right_answer and answer not in wrong_answers]
-    remaining = [*agreeing, *others]
-    positions = [found.repairs.index(repair) for repair in remaining]
+    right_answer = {"first": first, "second": second}.get(choice)  # the third choice is `neither`
+    positions = [
+        position
+        for position, answer in enumerate(difference.answers_by_repair)
+        if (answer == right_answer if right_answer is not None else answer not in (first, second))
+    ]
     compared_calls = tuple(
         replace(call, answers=tuple(call.answers[position] for position in positions))
         for call in found.compared_calls
     )
-    return replace(found, repairs=tuple(remaining), compared_calls=compared_calls)
+    remaining = tuple(found.repairs[position] for position in positions)
+    return replace(found, repairs=remaining, compared_calls=compared_calls)
 
 
 def reviewer_with_asker(ask: Asker, reviewer: Reviewer | None) -> Reviewer:

@@ -124,8 +124,8 @@ class PartialRepair:
         label: Short description of the change.
         passing: Number of failing tests that pass with it.
         failing: Number of failing tests that still fail.
-        confirmed: Whether a run of all tests has confirmed that it breaks none. Only the best one is run, and only
-            if there is no model. A trial runs the failing tests first, and the others only if all of these pass.
+        confirmed: Whether a run of all tests has confirmed that it breaks none. Only the best ones are run, and
+            only if there is no model. A trial runs the failing tests first, and the others only if all of these pass.
         diff: Unified diff from the user's code to a confirmed change; empty otherwise.
     """
 
