@@ -168,6 +168,16 @@ def test_code_without_tests_beside_it_names_its_project(path: str, tmp_path: Pat
     assert is_protected("src/inv/stock.py", task.writable)
 
 
+def test_a_file_without_tests_names_its_folder(tmp_path: Path) -> None:
+    tests = "from cart import total\n\ndef test_one():\n    assert total(1) == 1\n"
+    write_files(tmp_path, {"cart.py": "def total(n):\n    return n\n", "test_cart.py": tests})
+    with pytest.raises(UsageError, match=r"cart\.py' holds no tests") as raised:
+        build_heal_task(tmp_path / "cart.py")
+    assert (raised.value.remedy or "").endswith("--only cart.py")
+    with pytest.raises(UsageError, match=r"no code to heal in '.*test_cart\.py'"):
+        build_heal_task(tmp_path / "test_cart.py")
+
+
 def test_an_empty_task_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="empty"):
         build_write_task("  \n")

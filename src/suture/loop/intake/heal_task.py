@@ -219,9 +219,14 @@ def _no_code_error(snapshot: Snapshot) -> UsageError:
             )
     *labels, last = (facts.label for facts in LANGUAGES.values())
     return UsageError(
-        f"there is no code to heal in {str(snapshot.root)!r}",
+        f"there is no code to heal in {str(_find_path(snapshot))!r}",
         remedy=f"name a folder with code in {', '.join(labels)} or {last}",
     )
+
+
+def _find_path(snapshot: Snapshot) -> Path:
+    """Return the folder of a project, or its only file."""
+    return snapshot.root / (next(iter(snapshot.files)) if len(snapshot.files) == 1 else "")
 
 
 def _globs_without(paths: Iterable[str]) -> Iterator[str]:
@@ -280,6 +285,9 @@ def _suggest_tests(path: Path) -> str:
             return f"its project is {str(folder)!r}: {command}"
         if (folder / ".git").exists():
             break
+    if path.is_file() and len([*path.parent.iterdir()]) > 1:
+        shown = min(os.path.relpath(path.parent), str(path.parent), key=len)
+        return f"if its folder holds them: {shlex.join(('suture', 'heal', shown, '--only', path.name))}"
     return 'say how to test it: --test "COMMAND"; to write new code: suture run "TASK"'
 
 
@@ -379,8 +387,7 @@ def _detect_command(
     # A folder of a Go module may lack the file that makes it a project.
     detected = detect_command(files, tests, has_pytest) or detect_command(snapshot.files, tests, has_pytest)
     if detected is None:
-        only_file = next(iter(snapshot.files)) if len(snapshot.files) == 1 else ""
-        remedy = _suggest_tests(snapshot.root / only_file)
-        raise NoTestsFound(f"{str(snapshot.root)!r} holds no tests", remedy=remedy)
+        path = _find_path(snapshot)
+        raise NoTestsFound(f"{str(path)!r} holds no tests", remedy=_suggest_tests(path))
     language = detect_language(detected.command, unprotected) or detected.language
     return replace(detected, command=add_prefix(snapshot.folder, (), detected.command), language=language)
