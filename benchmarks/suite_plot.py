@@ -1,6 +1,6 @@
 """Draw the rows of `suite_sizes.py` as SVG: CPU seconds by the number of tests, both axes logarithmic.
 
-python benchmarks/suite_plot.py --rows suite_sizes.jsonl --out docs/screens/suite_sizes.svg
+python benchmarks/suite_plot.py --rows suite_sizes.jsonl --out docs/suite_sizes.svg
 """
 
 from __future__ import annotations

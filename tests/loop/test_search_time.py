@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -163,8 +164,8 @@ def test_the_order_of_the_search_does_not_depend_on_its_limits() -> None:
 @pytest.mark.parametrize(
     ("rivals", "seconds", "has_ended"),
     [
-        (tuning.MIN_RIVALS, 0.0, True),
-        (tuning.MIN_RIVALS - 1, 0.0, False),
+        (tuning.MIN_RIVALS, 0.1, True),
+        (tuning.MIN_RIVALS - 1, 0.1, False),
         (tuning.MIN_RIVALS - 1, tuning.MIN_LINGER_S + 0.1, True),
     ],
 )
@@ -176,8 +177,9 @@ def test_a_search_ends_when_enough_rivals_or_enough_time_followed_a_repair(
         SearchLimits(max_seconds=60.0), result, RivalQueue(get_adapter("python").find_location)
     )
     clock.record_repair(is_suspicious=False)
+    result.first_repair_s = 0.1
     result.tried_count += rivals
-    clock._began_s -= seconds
+    clock._began_s = time.monotonic() - result.first_repair_s - seconds
     assert clock.find_ending(has_passed=False) == ("likely_changes_tried" if has_ended else None)
 
 
