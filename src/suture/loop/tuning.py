@@ -158,5 +158,7 @@ MAX_COMPARED_ATTEMPTS = 4
 """Earlier candidates that the debugger can compare with the failing one."""
 MAX_CONFIRMED_CLUES = 3
 """Partial repairs on which all tests are run, without a model, until one of them breaks none. Chosen by judgement."""
+QUICK_CLUE_RUN_S = 10.0
+"""Seconds of the tests above which they run on the best partial repair only. Chosen by judgement."""
 MAX_TEST_OUTPUT_CHARS = 300
 MAX_RECIPE_BYTES = 64 * 2**10

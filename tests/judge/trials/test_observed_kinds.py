@@ -58,6 +58,23 @@ async def test_the_kinds_of_variables_are_recorded_where_they_are_always_the_sam
     }
 
 
+async def test_the_names_of_a_class_body_are_left_alone(sandbox: BubblewrapSandbox, tmp_path: Path) -> None:
+    module = (
+        "class Names(dict):\n    def items(self):\n        raise RuntimeError('not for a tracer')\n\n\n"
+        "class Meta(type):\n    @classmethod\n    def __prepare__(cls, name, bases):\n        return Names()\n\n\n"
+        "def build(size):\n    class Part(metaclass=Meta):\n        width = size\n\n    return Part.width + 1\n"
+    )
+    (tmp_path / "parts.py").write_text(module)
+    tests = "from parts import build\n\n\ndef test_one():\n    assert build(2) == 2\n"
+    (tmp_path / "test_parts.py").write_text(tests)
+    _, command = await prepare_python_suite(tmp_path, sandbox)
+
+    spectrum = await run_baseline(command, ["parts.py"], ["test_parts.py::test_one"], 20.0)
+
+    assert spectrum.failing[0].error.startswith("AssertionError")
+    assert spectrum.kinds["parts.py"][12] == {"size": "number"}
+
+
 def test_a_kind_that_a_report_invents_is_left_out() -> None:
     report = replace(
         make_report("a"), kinds={"m.py": {"3": {"a": "text", "b": "number;"}, "x": {"c": "set"}}}

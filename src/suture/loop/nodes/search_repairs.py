@@ -109,7 +109,8 @@ async def _confirm_partial_repairs(
     clues: list[PartialRepair], result: SearchResult, suite: Suite, baseline: Verdict, context: RunContext
 ) -> list[PartialRepair]:
     """Run all tests on the best partial repairs until one breaks none of them; that one comes first."""
-    for clue, (change, _) in zip(clues[: tuning.MAX_CONFIRMED_CLUES], result.partial, strict=False):
+    count = tuning.MAX_CONFIRMED_CLUES if baseline.wall_s < tuning.QUICK_CLUE_RUN_S else 1
+    for clue, (change, _) in zip(clues[:count], result.partial, strict=False):
         confirmed = await _confirm_partial_repair(clue, change, result, suite, baseline, context)
         if confirmed.confirmed:
             return [confirmed, *(other for other in clues if other is not clue)]

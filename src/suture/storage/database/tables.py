@@ -25,7 +25,6 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
-from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from suture.storage.tuning import VECTOR_DIMENSIONS
@@ -97,6 +96,8 @@ class BitString(TypeDecorator[bytes]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         """Return PostgreSQL's type, or bytes."""
         if dialect.name == "postgresql":
+            from sqlalchemy.dialects import postgresql  # slow to import, and most databases are SQLite
+
             return dialect.type_descriptor(postgresql.BIT(VECTOR_DIMENSIONS))
         return dialect.type_descriptor(LargeBinary())
 

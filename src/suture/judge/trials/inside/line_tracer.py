@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -183,9 +184,11 @@ class Tracer:
     def _examine_variables(self, frame: Any) -> None:
         """Record the kinds of values that a function's variables hold when it ends."""
         code = frame.f_code
+        if not code.co_flags & inspect.CO_OPTIMIZED or code.co_name.startswith("<"):
+            return  # the names of a class body may be in a mapping of the project's own; or it is a lambda
         count = self._examined_calls[code] = self._examined_calls.get(code, 0) + 1
         path = self.find_path(code.co_filename)
-        if count > MAX_EXAMINED_CALLS or path is None or code.co_name.startswith("<"):  # such as `<lambda>`
+        if count > MAX_EXAMINED_CALLS or path is None:
             return
         kinds = self._kinds.setdefault(path, {}).setdefault(code.co_firstlineno, {})
         for name, value in frame.f_locals.items():
