@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sys
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -281,3 +282,33 @@ async def test_concurrent_runs_wait_for_an_expensive_preload(sandbox: Bubblewrap
     request = replace(program_request("import sys; print(sys.who)"), preload=slow_preload)
     results = await asyncio.gather(*(sandbox.run(request) for _ in range(5)))
     assert len({result.stdout for result in results}) == 2  # a pool starts two zygotes at once
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+async def test_a_run_uses_the_interpreter_that_was_prepared_for_it(sandbox: BubblewrapSandbox) -> None:
+    slow_preload = (
+        f"import time; began = time.monotonic(); time.sleep(2); {MARK_AS_FORKED}; sys.began = began"
+    )
+    request = replace(program_request("import sys; print(sys.began)"), preload=slow_preload)
+    await sandbox.prepare_run(replace(request, files={}))
+    await asyncio.sleep(1)
+    requested_s = time.monotonic()
+    result = await sandbox.run(request)
+    assert float(result.stdout) < requested_s  # and it was not ready then
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+async def test_closing_ends_what_was_prepared_and_never_used(sandbox: BubblewrapSandbox) -> None:
+    await sandbox.capabilities()
+    tasks = asyncio.all_tasks()
+    await sandbox.prepare_run(replace(program_request(""), preload=f"{MARK_AS_FORKED}; import uuid"))
+    assert asyncio.all_tasks() > tasks
+    await sandbox.close()
+    assert asyncio.all_tasks() <= tasks
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+async def test_a_run_reports_what_its_preparation_could_not_start(sandbox: BubblewrapSandbox) -> None:
+    request = replace(program_request("print('ran')"), preload="raise SystemExit('never ready')")
+    await sandbox.prepare_run(request)
+    assert (await sandbox.run(request)).stdout == b"ran\n"

@@ -9,7 +9,7 @@ Interfaces and benchmarks import this package. It imports none of them.
 from suture.api.delivery.apply import apply, undo, verify
 from suture.api.delivery.rivals import apply_rival
 from suture.api.heal_and_solve import heal, solve, stream
-from suture.api.interruption import run_sync
+from suture.core.interruption import run_sync
 from suture.api.judging import JudgeOptions, judge
 from suture.api.options import HealOptions, RunOptions, WriteOptions
 from suture.api.past_runs import fork_from_iteration, load_recorded_run, pending_review, replay, resume

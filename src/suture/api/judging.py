@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from suture.api.delivery.transactions import recover_interrupted_changes
-from suture.api.interruption import run_in_daemon_thread
+from suture.core.interruption import run_in_daemon_thread
 from suture.core.records import Task
 from suture.core.records.judgement import JudgeDepth, JudgedState, Judgement, JudgeStep
 from suture.core.safe_files import write_file_atomically

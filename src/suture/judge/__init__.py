@@ -3,26 +3,33 @@
 This package owns test runners and their reports, the split verdict and nonce mode, triage of failing tests,
 trial runs, signs of tampering, coverage, mutation testing, minimisation and certificates. It must not propose
 code, and no candidate may choose how it is judged.
+
+Each name here is loaded when it is first used, because what starts a project's tests early needs one module only.
 """
 
-from suture.judge.extraction.call_examples import extract_calls, find_unread_calls
-from suture.judge.extraction.doctest_examples import extract_asserts
-from suture.judge.extraction.prose_examples import extract_examples, find_unread_examples
-from suture.judge.protected_files import (
-    find_protected_files,
-    find_protected_paths,
-    find_tidiable_files,
-    is_dependency_file,
-)
-from suture.judge.suite import Suite, prepare_suite
-from suture.judge.triage import (
-    RerunFailures,
-    TriageResult,
-    has_endless_loops,
-    triage_endless_tests,
-    triage_failures,
-)
-from suture.judge.verdicts import check_candidate, grade_program
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from suture.judge.extraction.call_examples import extract_calls, find_unread_calls
+    from suture.judge.extraction.doctest_examples import extract_asserts
+    from suture.judge.extraction.prose_examples import extract_examples, find_unread_examples
+    from suture.judge.protected_files import (
+        find_protected_files,
+        find_protected_paths,
+        find_tidiable_files,
+        is_dependency_file,
+    )
+    from suture.judge.suite import Suite, prepare_suite
+    from suture.judge.triage import (
+        RerunFailures,
+        TriageResult,
+        has_endless_loops,
+        triage_endless_tests,
+        triage_failures,
+    )
+    from suture.judge.verdicts import check_candidate, grade_program
 
 __all__ = [
     "RerunFailures",
@@ -44,3 +51,33 @@ __all__ = [
     "triage_endless_tests",
     "triage_failures",
 ]
+
+_MODULES = {
+    "RerunFailures": "triage",
+    "Suite": "suite",
+    "TriageResult": "triage",
+    "check_candidate": "verdicts",
+    "extract_asserts": "extraction.doctest_examples",
+    "extract_calls": "extraction.call_examples",
+    "extract_examples": "extraction.prose_examples",
+    "find_protected_files": "protected_files",
+    "find_protected_paths": "protected_files",
+    "find_tidiable_files": "protected_files",
+    "find_unread_calls": "extraction.call_examples",
+    "find_unread_examples": "extraction.prose_examples",
+    "grade_program": "verdicts",
+    "has_endless_loops": "triage",
+    "is_dependency_file": "protected_files",
+    "prepare_suite": "suite",
+    "triage_endless_tests": "triage",
+    "triage_failures": "triage",
+}
+"""The module of this package that defines each public name."""
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name not in _MODULES:
+        raise AttributeError(f"module 'suture.judge' has no attribute {name!r}")
+    return getattr(import_module(f"suture.judge.{_MODULES[name]}"), name)

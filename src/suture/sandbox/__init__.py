@@ -26,6 +26,7 @@ from suture.sandbox.contract import (
     StartMode,
     SupportsCacheDir,
     SupportsCloseCallbacks,
+    SupportsPreparation,
 )
 from suture.sandbox.mounts.mount_planning import mounts_for_interpreter
 from suture.sandbox.pool import SandboxPool
@@ -60,6 +61,7 @@ __all__ = [
     "StartMode",
     "SupportsCacheDir",
     "SupportsCloseCallbacks",
+    "SupportsPreparation",
     "diagnose_backends",
     "discover_interpreter",
     "discover_programs",

@@ -105,6 +105,10 @@ class AutomaticSandbox:
         async with (await self._choose()).open(request) as channel:
             yield channel
 
+    async def prepare_run(self, request: RunRequest) -> None:
+        """See `contract.SupportsPreparation`. That the substitute is used is reported later, with the first use."""
+        await (await self._find_usable()).prepare_run(request)
+
     async def close(self) -> None:
         """See `contract.Sandbox.close`."""
         while self._close_callbacks:
@@ -112,6 +116,14 @@ class AutomaticSandbox:
         await self._sandbox.close()
 
     async def _choose(self) -> SelfTestedSandbox:
+        sandbox = await self._find_usable()
+        if self.substitution is not None:
+            for listener in self._listeners or [warn_about_substitution]:
+                listener(self.substitution)
+        return sandbox
+
+    async def _find_usable(self) -> SelfTestedSandbox:
+        """Return the sandbox that works here; the first call chooses it."""
         async with self._choosing:
             if self._fault is not None:
                 raise self._fault
@@ -123,9 +135,6 @@ class AutomaticSandbox:
                         raise
                     await self._use_substitute(fault)
                 self._is_chosen = True
-        if self.substitution is not None:
-            for listener in self._listeners or [warn_about_substitution]:
-                listener(self.substitution)
         return self._sandbox
 
     async def _use_substitute(self, fault: SandboxUnavailable) -> None:

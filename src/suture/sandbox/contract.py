@@ -269,6 +269,22 @@ class SupportsCloseCallbacks(Sandbox, Protocol):
 
 
 @runtime_checkable
+class SupportsPreparation(Sandbox, Protocol):
+    """A sandbox that can get ready for a program before all of its request is known."""
+
+    async def prepare_run(self, request: RunRequest) -> None:
+        """Start what a run needs that has the same interpreter, mounts, limits and `preload` as this request.
+
+        Nothing of the request runs. The next such run waits until this is ready, instead of starting it again.
+
+        Raises:
+            SandboxUnavailable: No sandbox can be built here.
+            SandboxBroken: It could not be tested.
+        """
+        ...
+
+
+@runtime_checkable
 class SupportsCacheDir(Sandbox, Protocol):
     """A sandbox that knows the user's cache folder, which holds only what can be made again."""
 

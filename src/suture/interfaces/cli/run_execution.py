@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import AsyncExitStack
+from functools import partial
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -16,6 +20,7 @@ if TYPE_CHECKING:  # slow to import; the first line must be on the screen before
     from suture.core.settings import LoadedSettings, Settings
     from suture.core.settings.schema import ProposerSettings
     from suture.interfaces.cli.terminal.command_options import Detail, OutputOptions
+    from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 
 def _describe_model(settings: Settings) -> str:
@@ -117,6 +122,30 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
         yield from warning_lines(result)
 
 
+async def _execute(
+    start: Callable[..., Coroutine[Any, Any, Result]],
+    progress: RunProgress,
+    settings: Settings,
+    project: tuple[Path, str | None] | None,
+) -> Result:
+    """Execute a run, and show its progress; the arguments are as for `run_and_report`."""
+    from suture.core.interruption import run_in_daemon_thread
+
+    async with AsyncExitStack() as stack:
+        options: dict[str, Any] = {}
+        if project is not None:
+            from suture.judge.runners.early_start import open_early_sandbox
+
+            options["sandbox"] = await stack.enter_async_context(open_early_sandbox(settings, *project))
+        await run_in_daemon_thread(partial(import_module, "suture.api"))
+        from suture.interfaces.cli.repair.review_command import terminal_reviewer
+        from suture.models import listen_to_replies
+        from suture.search import listen_to_search
+
+        with listen_to_replies(progress.show_reply), listen_to_search(progress.show_search):
+            return await start(on_event=progress, on_review=terminal_reviewer(progress), **options)
+
+
 def run_and_report(
     start: Callable[..., Coroutine[Any, Any, Result]],
     loaded: LoadedSettings,
@@ -124,36 +153,34 @@ def run_and_report(
     kind: TaskKind,
     output: OutputOptions,
     announces: bool = True,
+    project: tuple[Path, str | None] | None = None,
 ) -> None:
     """Execute a run, then report its result and exit with its exit code.
 
     Args:
-        start: Creates the run's coroutine. It is called with the listener as `on_event` and, on a terminal,
-            the reviewer that asks the person as `on_review`.
+        start: Creates the run's coroutine. It is called with the listener as `on_event`, on a terminal with the
+            reviewer that asks the person as `on_review`, and with the sandbox as `sandbox` if there is a `project`.
         loaded: The settings, and notes about them.
         kind: `write` prints the code, `heal` prints the diff.
         output: How to show the progress and the result.
         announces: Whether to print first which model is asked, and the limits.
+        project: The folder whose tests the run will run, and the user's test command: they start in the sandbox while
+            the modules of the run are imported.
     """
     settings, detail = loaded.settings, output.detail
     _require_recipe(settings)
     if detail != "quiet" and announces:
         for line in _first_lines(loaded, kind):
             print_note(line)
-    from suture.api import run_sync
+    from suture.core.interruption import run_sync
     from suture.core.ledger import find_run, load_result
-    from suture.interfaces.cli.repair.review_command import terminal_reviewer
     from suture.interfaces.cli.terminal.run_progress import RunProgress
     from suture.interfaces.narrative.exit_codes import EXIT_CODES
-    from suture.interfaces.narrative.result_text import applied_files, result_as_json, result_output
-    from suture.models import listen_to_replies
-    from suture.search import listen_to_search
 
     with RunProgress(settings.budget, detail) as progress:
         delivery_error = None
         try:
-            with listen_to_replies(progress.show_reply), listen_to_search(progress.show_search):
-                result = run_sync(start(on_event=progress, on_review=terminal_reviewer(progress)))
+            result = run_sync(_execute(start, progress, settings, project))
         except SutureError as fault:
             if not fault.run_id:
                 raise _add_continuation_hint(fault) from fault.__cause__
@@ -161,6 +188,8 @@ def run_and_report(
             written_result = load_result(find_run(settings.paths.home, fault.run_id))
             assert written_result is not None  # a delivery starts only after the result is written
             result = written_result
+    from suture.interfaces.narrative.result_text import applied_files, result_as_json, result_output
+
     folder = find_run(settings.paths.home, result.run_id)
     applied = applied_files(folder)
     exit_code = delivery_error.exit_code if delivery_error else EXIT_CODES[result.outcome]

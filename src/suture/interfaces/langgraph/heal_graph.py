@@ -19,7 +19,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import interrupt
 
 from suture.api import HealOptions, Review, ReviewAnswer, fork_from_iteration, heal, pending_review, resume
-from suture.api.interruption import run_in_loop_thread
+from suture.core.interruption import run_in_loop_thread
 from suture.core.ledger import Event, encode_event, find_run, read_ledger, select_events
 from suture.core.ledger.kinds import MovesDecided
 from suture.core.ledger.reading import Listener

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from IPython.core.error import UsageError as MagicUsageError
 from IPython.core.interactiveshell import InteractiveShell
 
-from suture.api.interruption import LoopThread
+from suture.core.interruption import LoopThread
 from suture.core.ledger import Event, last_payload, read_ledger
 from suture.core.ledger.kinds import RunFinished, RunPaused
 from suture.core.records import Result

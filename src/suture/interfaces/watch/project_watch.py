@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from watchfiles import awatch
 
-from suture.api.interruption import run_in_daemon_thread
+from suture.core.interruption import run_in_daemon_thread
 from suture.errors import Cancelled, SutureError, UsageError
 from suture.project.workspace import take_snapshot
 

@@ -127,7 +127,7 @@ async def review(
 async def apply_change(run: Run, service: WebServiceDependency, _: Admin) -> RunDetails:
     """Write the change of a healed run into the files of its project, which is below one of serve.roots."""
     from suture.api import apply
-    from suture.api.interruption import run_in_loop_thread
+    from suture.core.interruption import run_in_loop_thread
 
     _require_own_project(service, run)
     await run_in_loop_thread(apply(run, settings=service.settings))  # it waits for other processes

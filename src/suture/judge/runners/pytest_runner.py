@@ -29,7 +29,7 @@ from suture.judge.runners.unchanged_definitions import find_unchanged_definition
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files
 from suture.project.languages.python import DJANGO_PLUGIN
 from suture.project.workspace import DEFAULT_PROTECTED, is_protected, is_test_file
-from suture.sandbox import BOX, Channel, RunResult, Sandbox
+from suture.sandbox import BOX, Channel, RunRequest, RunResult, Sandbox
 
 PLUGIN = "suture_report"
 """The package name of the reporting plugin inside the sandbox."""
@@ -260,6 +260,10 @@ class PytestRunner:
     @cached_property
     def _test_imports(self) -> frozenset[str]:
         return find_test_imports(self._line.task.files[path] for path in self._test_files)
+
+    def early_request(self) -> RunRequest:
+        """Return a request that needs the same process of pytest as the runs of the command, and has no files."""
+        return self._line.request({}, preload=self._preload())
 
     def open_with(
         self, plugin: str, suture_files: Mapping[str, bytes], *, wall_s: float

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from suture.core.settings.schema import IsolationLevel
 from suture.errors import SandboxUnavailable, StorageError
-from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox
+from suture.sandbox.contract import Capabilities, Channel, RunRequest, RunResult, Sandbox, SupportsPreparation
 from suture.sandbox.execution.base_sandbox import system_error
 from suture.sandbox.self_test.probe import HOLE_TEXT, ProbeReport, attack_sandbox
 
@@ -126,6 +126,12 @@ class SelfTestedSandbox:
         await self._require_minimum_level()
         async with self._sandbox.open(request) as channel:
             yield channel
+
+    async def prepare_run(self, request: RunRequest) -> None:
+        """See `contract.SupportsPreparation`. A sandbox below the minimum level raises `SandboxUnavailable`."""
+        await self._require_minimum_level()
+        if isinstance(self._sandbox, SupportsPreparation):
+            await self._sandbox.prepare_run(request)
 
     async def close(self) -> None:
         """See `contract.Sandbox.close`."""

@@ -38,6 +38,7 @@ class ZygotePool:
         # Set when a zygote may have become idle, and then replaced by a new event.
         self._changed = asyncio.Event()
         self._background_starts: set[asyncio.Task[None]] = set()
+        self._prepared: dict[Hashable, asyncio.Task[None]] = {}
         self._closed = False
 
     @asynccontextmanager
@@ -62,6 +63,8 @@ class ZygotePool:
         Raises:
             SandboxBroken: The pool was closed in the meantime.
         """
+        if (preparing := self._prepared.pop(key, None)) is not None:
+            await asyncio.wait([preparing])
         may_wait = expensive and not start_next and not may_be_long
         zygote = self._take_idle(key) or (await self._wait_for_idle(key) if may_wait else None)
         if zygote is None:
@@ -80,6 +83,17 @@ class ZygotePool:
                 await zygote.shut_down()
             else:
                 await self._put_back(key, zygote)
+
+    def prepare(self, key: Hashable, start: ZygoteStarter) -> None:
+        """Start a zygote for the next run with this key, which waits until it is ready."""
+        if not self._closed and key not in self._prepared:
+            self._prepared[key] = self._begin_start(key, start)
+
+    def _begin_start(self, key: Hashable, start: ZygoteStarter) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._start_in_background(key, start))
+        self._background_starts.add(task)
+        task.add_done_callback(self._background_starts.discard)
+        return task
 
     async def _start(self, key: Hashable, start: ZygoteStarter) -> Zygote:
         """Start a zygote, and remember how long that takes."""
@@ -102,9 +116,7 @@ class ZygotePool:
             return
         ready_count = sum(idle_key == key and zygote.is_usable for idle_key, zygote in self._idle)
         if self._starting_count[key] + ready_count < min(self._busy_count[key], tuning.MAX_IDLE_ZYGOTES):
-            task = asyncio.create_task(self._start_in_background(key, start))
-            self._background_starts.add(task)
-            task.add_done_callback(self._background_starts.discard)
+            self._begin_start(key, start)
 
     async def _start_in_background(self, key: Hashable, start: ZygoteStarter) -> None:
         try:
@@ -201,6 +213,19 @@ def preload_limit_command(limits: ProgramLimits) -> tuple[str, ...]:
     return ("/usr/bin/prlimit", f"--as={space}", f"--nproc={processes}", "--cpu=300:", "--core=0", "--")
 
 
+def _identify_mounts(mounts: Sequence[Mount]) -> tuple[Hashable, ...]:
+    """Return the mounts with device and inode, so that an environment that was created again differs from the old one.
+
+    Raises:
+        SandboxNotStarted: The source of a mount does not exist.
+    """
+    statuses = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - does not block
+    try:
+        return tuple((mount, status.st_dev, status.st_ino) for mount, status in statuses)
+    except OSError as fault:
+        raise SandboxNotStarted(str(fault)) from fault
+
+
 class WarmRunner:
     """Runs requests in zygotes.
 
@@ -217,6 +242,22 @@ class WarmRunner:
         """End all idle zygotes. Safe to call twice."""
         old_pool, self._zygotes = self._zygotes, ZygotePool()  # a run that starts after this still works
         await old_pool.close()
+
+    def prepare(
+        self,
+        request: RunRequest,
+        mounts: Sequence[Mount],
+        start: Callable[[Sequence[Mount], ZygoteSpec], Awaitable[Zygote]],
+        *,
+        size_key: Hashable = None,
+    ) -> None:
+        """Start the zygote that a run of a similar request will need; the arguments are as for `start_run`.
+
+        Raises:
+            SandboxNotStarted: A folder that is to be shown does not exist.
+        """
+        spec = next(self._suitable_specs(request))
+        self._zygotes.prepare((size_key, _identify_mounts(mounts), spec), partial(start, mounts, spec))
 
     @asynccontextmanager
     async def start_run(
@@ -242,13 +283,7 @@ class WarmRunner:
             SandboxNotStarted: The program that builds the sandbox failed.
             SandboxBroken: The zygote neither became ready nor ended.
         """
-        # The key holds device and inode numbers, so an environment that was created again is not mistaken for the old
-        # one.
-        statuses = ((mount, os.stat(mount.source)) for mount in mounts)  # noqa: PTH116 - does not block
-        try:
-            mounts_key = tuple((mount, status.st_dev, status.st_ino) for mount, status in statuses)
-        except OSError as fault:
-            raise SandboxNotStarted(str(fault)) from fault
+        mounts_key = _identify_mounts(mounts)
         zygotes = self._zygotes
         for spec in self._suitable_specs(request):
             encoded = encode_for_zygote(request, forked=bool(spec.preload))

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from suture.api import Reviewer
     from suture.core.records import Result
     from suture.interfaces.cli.terminal.run_progress import RunProgress
+    from suture.sandbox import Sandbox
 
 
 MAX_ISSUE_BYTES = 16 * 2**20
@@ -151,7 +152,9 @@ def heal(
     bug_report = _bug_report(hint, issue)
     from suture.interfaces.cli.run_execution import run_and_report
 
-    def start(*, on_event: RunProgress, on_review: Reviewer | None) -> Coroutine[Any, Any, Result]:
+    def start(
+        *, on_event: RunProgress, on_review: Reviewer | None, sandbox: Sandbox
+    ) -> Coroutine[Any, Any, Result]:
         from suture.api import heal as heal_project
         from suture.api.options import HealOptions
 
@@ -174,10 +177,14 @@ def heal(
             requested_at_s=context.obj if isinstance(context.obj, float) else None,
             on_review=on_review,
             on_event=on_event,
+            sandbox=sandbox,
         )
         return heal_project(Path(path), heal_options)
 
-    run_and_report(start, loaded, kind="heal", output=output, announces=_may_hold_code(Path(path)))
+    announces = _may_hold_code(Path(path))
+    run_and_report(
+        start, loaded, kind="heal", output=output, announces=announces, project=(project, test)
+    )
 
 
 def _may_hold_code(path: Path) -> bool:

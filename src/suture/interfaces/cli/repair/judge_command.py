@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from suture.api.judging import JudgeOptions
     from suture.core.records.judgement import Judgement, JudgeStep
     from suture.core.settings import Settings
+    from suture.sandbox import Sandbox
 
 MAX_PATCH_BYTES = 64 * 2**20
 
@@ -167,13 +169,7 @@ def judge(
         path = str(call.folder)
     reports.refuse_links(Path(path))
     with nullcontext() if hook or watch else live_steps() as show_step:
-        # These imports take seconds on a busy machine, so the activity is shown before them.
-        from suture.api import run_sync
-        from suture.api.judging import JudgeOptions
-        from suture.api.judging import judge as judge_project
-        from suture.core.records.finding_text import render_reasons
-        from suture.interfaces.ci.judgement_reports import render_markdown
-        from suture.interfaces.narrative.judgement_text import judgement_as_json, render_judgement
+        from suture.core.interruption import run_sync
 
         settings = load_command_settings(
             Path(path),
@@ -185,25 +181,37 @@ def judge(
         if call is not None and call.event == START_EVENT:
             print_json({})
             return
-        options = JudgeOptions(
-            base=base,
-            since=since,
-            patch=_read_patch(patch),
-            staged=staged,
-            test=test,
-            protect=protect or (),
-            settings=settings,
-            on_step=print_step if watch else show_step,
-            certificate=reports.certificate,
-            quick=quick,
-            refuses_unmerged=not watch,  # a change may follow
-        )
-        judgement = None if watch else run_sync(judge_project(path, options))
+        diff = _read_patch(patch)
+
+        def make_options(sandbox: Sandbox | None = None) -> JudgeOptions:
+            from suture.api.judging import JudgeOptions
+
+            return JudgeOptions(
+                base=base,
+                since=since,
+                patch=diff,
+                staged=staged,
+                test=test,
+                protect=protect or (),
+                settings=settings,
+                sandbox=sandbox,
+                on_step=print_step if watch else show_step,
+                certificate=reports.certificate,
+                quick=quick,
+                refuses_unmerged=not watch,  # a change may follow
+            )
+
+        judging = None if watch else judge_in_early_sandbox(Path(path), settings, test, make_options)
+        judgement = None if judging is None else run_sync(judging)
     if judgement is None:
         with require_extra("watch"):
             import suture.interfaces.watch.project_watch  # noqa: F401  # fails before anything is started
-        run_sync(watch_judgements(Path(path), options, explain=explain))
+        run_sync(watch_judgements(Path(path), make_options(), explain=explain))
         return
+    from suture.core.records.finding_text import render_reasons
+    from suture.interfaces.ci.judgement_reports import render_markdown
+    from suture.interfaces.narrative.judgement_text import judgement_as_json, render_judgement
+
     reports.write(judgement, settings, Path(path))
     if reports.certificate is not None:
         print_note(f"Certificate: {reports.certificate}. Replay it: suture verify {reports.certificate}")
@@ -220,6 +228,20 @@ def judge(
     if os.environ.get("GITHUB_ACTIONS") == "true":
         report_to_github(judgement, os.environ)
     raise typer.Exit(JUDGEMENT_EXIT_CODES[judgement.outcome])
+
+
+async def judge_in_early_sandbox(
+    project: Path, settings: Settings, test: str | None, make_options: Callable[[Sandbox], JudgeOptions]
+) -> Judgement:
+    """Judge a project in a sandbox in which its pytest starts while the modules of a judgement are imported."""
+    from suture.core.interruption import run_in_daemon_thread
+    from suture.judge.runners.early_start import open_early_sandbox
+
+    async with open_early_sandbox(settings, project, test) as sandbox:
+        await run_in_daemon_thread(lambda: import_module("suture.api.judging"))
+        from suture.api.judging import judge as judge_project
+
+        return await judge_project(project, make_options(sandbox))
 
 
 async def watch_judgements(project: Path, options: JudgeOptions, *, explain: bool) -> None:
