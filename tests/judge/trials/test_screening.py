@@ -104,8 +104,10 @@ async def test_candidates_share_a_process_if_their_tests_use_little_cpu_time_and
 ) -> None:
     async with open_runner(tmp_path, sandbox) as (_, worker):
         sizes = []
-        for cpu_s, wall_s in ((0.009, 0.02), (0.03, 0.03), (0.001, 0.1)):
-            run = TestRun(id=TEST, outcome="failed", seconds=cpu_s, wall_s=wall_s, lines={})
+        for cpu_s, waited_s in ((0.009, 0.02), (0.03, 0.0), (0.001, 0.1)):
+            run = TestRun(
+                id=TEST, outcome="failed", seconds=1.0, lines={}, fastest_s=cpu_s, waited_s=waited_s
+            )
             spectrum = Spectrum(tests=(run,), collected=(TEST,), target_tests=(TEST,))
             sizes.append(TrialRunner(worker, spectrum, {"shop.py": CODE}).batch_size)
 

@@ -64,12 +64,17 @@ class CollectionReport(ExecutionReport):
 
 @dataclass(frozen=True, kw_only=True)
 class TestReport(ExecutionReport):
-    """The report of one test on the unchanged code."""
+    """The report of one test on the unchanged code.
+
+    Attributes:
+        waited_s: Wall-clock seconds in which it did not run, if it waited for something other than a processor.
+    """
 
     __test__ = False
 
     test: str
     outcome: TestOutcome
+    waited_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

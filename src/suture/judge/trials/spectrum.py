@@ -122,6 +122,7 @@ def _combine_runs(
         closed: Path -> lines of tests in files that candidates may change in part: no place to look for the fault.
     """
     timed = data.alone.get(test) or data.ordered.get(test) or data.traced[test]
+    runs = [run for each in (data.ordered, data.alone, data.traced) if (run := each.get(test)) is not None]
     # The run of all tests is like the user's run: a test may fail because of what earlier tests left.
     outcome = data.ordered[test].outcome if test in data.ordered else timed.outcome
     return TestRun(
@@ -129,6 +130,8 @@ def _combine_runs(
         outcome=outcome,
         seconds=timed.seconds,
         wall_s=timed.wall_s,
+        fastest_s=min(run.seconds for run in runs),
+        waited_s=min(run.waited_s for run in runs),
         error=timed.error or (traced.error if traced else ""),
         traceback=valid_places(timed.traceback or (traced.traceback if traced else ())),
         lines={

@@ -57,6 +57,9 @@ class TestRun:
         lines: Path -> the lines that ran; empty if the test was not traced.
         frames: (path, line) where an exception or the time-out was in the project's code, outermost first.
         wall_s: Wall-clock seconds, measured like `seconds`.
+        fastest_s: CPU seconds of its fastest run, traced or not. The first run in a process takes several times as
+            long as the others.
+        waited_s: Wall-clock seconds in which it waited, in the run that waited least.
         error: See `FailurePoint`.
         traceback: See `FailurePoint`.
     """
@@ -69,6 +72,8 @@ class TestRun:
     lines: Mapping[str, frozenset[int]]
     frames: tuple[tuple[str, int], ...] = ()
     wall_s: float = 0.0
+    fastest_s: float = 0.0
+    waited_s: float = 0.0
     error: str = ""
     traceback: tuple[tuple[str, int], ...] = ()
 

@@ -17,7 +17,7 @@ from suture.judge.trials.tuning import (
     MAX_COVERING_TESTS,
     MAX_RESTARTS,
     MAX_SCREENED_CPU_S,
-    MAX_SCREENED_WALL_S,
+    MAX_SCREENED_WAIT_S,
     MAX_TARGET_TESTS,
     MAX_WHOLE_SUITE_S,
     MAX_WHOLE_SUITE_TESTS,
@@ -98,8 +98,8 @@ class TrialRunner:
         runs = [self._runs[test] for test in self._target_tests if test in self._runs][
             : self._max_failures[0]
         ]
-        cpu_s, wall_s = sum(run.seconds for run in runs), sum(run.wall_s for run in runs)
-        is_quick = cpu_s <= MAX_SCREENED_CPU_S and wall_s <= MAX_SCREENED_WALL_S
+        cpu_s, waited_s = sum(run.fastest_s for run in runs), sum(run.waited_s for run in runs)
+        is_quick = cpu_s <= MAX_SCREENED_CPU_S and waited_s <= MAX_SCREENED_WAIT_S
         return SCREENED_CANDIDATES if self._can_screen and is_quick else 1
 
     def ends_batch(self, proposal: Proposal) -> bool:

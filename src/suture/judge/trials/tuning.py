@@ -72,12 +72,12 @@ SCREENED_CANDIDATES = 16
 MAX_SCREENED_CPU_S = 0.02
 """CPU seconds of the first target tests above which each candidate gets its own fork.
 
-The first run measures them with tracing, so an untraced run is quicker. At 9 ms, candidates that share forks take half
-as long as with forks of their own (12 to 18 ms each); the limit itself is chosen by judgement."""
-MAX_SCREENED_WALL_S = 0.03
-"""Wall-clock seconds of these tests above which each candidate gets its own fork: tests that wait would wait twice.
+At 9 ms, candidates that share forks take half as long as with forks of their own (12 to 18 ms each); the limit itself
+is chosen by judgement."""
+MAX_SCREENED_WAIT_S = 0.03
+"""Seconds that these tests wait above which each candidate gets its own fork: in a shared one they would wait twice.
 
-It is larger than the limit on CPU time, because on a busy machine every test waits."""
+Chosen by judgement; not measured."""
 MAX_COVERING_TESTS = 300
 """Tests that cover a changed line and are run. Of more, an evenly spaced sample is; the verdict runs all."""
 MAX_WHOLE_SUITE_S = 12.0

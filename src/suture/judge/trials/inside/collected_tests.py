@@ -178,11 +178,14 @@ class CollectedTests:
         tracer, traces = self._tracer, command["trace"]
 
         def report(test: str, outcome: str) -> None:
+            cpu_s, wall_s = _cpu_s() - cpu_before_s, monotonic_s() - began_s
+            waited = _count_waits() > waits_before
             line = {
                 "test": test,
                 "outcome": outcome,
-                "seconds": _cpu_s() - cpu_before_s,
-                "wall_s": monotonic_s() - began_s,
+                "seconds": cpu_s,
+                "wall_s": wall_s,
+                "waited_s": max(0.0, wall_s - cpu_s) if waited else 0.0,
                 "frames": frames,
             }
             line.update(errors[0] if errors else {})
@@ -206,7 +209,7 @@ class CollectedTests:
             following = waiting[number + 1][1] if number + 1 < len(waiting) else None
             del frames[:], errors[:]
             before = self._leftovers.list_files()
-            cpu_before_s, began_s = _cpu_s(), monotonic_s()
+            cpu_before_s, began_s, waits_before = _cpu_s(), monotonic_s(), _count_waits()
             limit_cpu(slow.get(test, command["limit_cpu_s"]), report_timeout)
             if traces:
                 tracer.start(takes_shortcuts=test not in slow)
@@ -434,6 +437,11 @@ def run_tests(
         failures.clear()
         if failed >= max_failures:
             return
+
+
+def _count_waits() -> float:
+    """Return how often this process gave up its processor to wait; without such a count, more after each call."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw or monotonic_s()
 
 
 def _cpu_s() -> float:

@@ -92,6 +92,10 @@ class Outcomes:
         return self._status or "failed"
 
 
+def _describe_nothing(*_: Any, **__: Any) -> str:
+    return ""
+
+
 class Items:
     """The collected tests, by their ids relative to the project's root."""
 
@@ -109,6 +113,12 @@ class Items:
         if self._prefix == "." or not path:
             return nodeid
         return os.path.normpath(os.path.join(self._prefix, path)) + separator + name
+
+    def drop_failure_texts(self) -> None:
+        """Fail without pytest's text of the failure: nobody reads it, and it takes half of a failing test's time."""
+        for _, item in self.in_order:
+            if isinstance(item, pytest.Function):
+                item.repr_failure = _describe_nothing  # type: ignore[method-assign]
 
     @property
     def ids(self) -> list[str]:

@@ -256,6 +256,7 @@ class TrialServer:
         sys.pycache_prefix, sys.dont_write_bytecode = None, True
         _silence(session.config)
         items = Items(session, ROOT)
+        items.drop_failure_texts()
         if self._task["op"] == "collect":
             self._serve_collected(items)
         else:
