@@ -20,7 +20,9 @@ SMALL_MODEL = "qwen2.5-coder-0.5b"
 @pytest.fixture(scope="session")
 def local_settings(require: Callable[[str, bool, str], None]) -> Settings:
     """Settings of the real 0.5B model, which is downloaded if missing; all tests share its server."""
-    threads = int(os.environ.get("SUTURE_MODEL_THREADS", "0")) or None
+    # Beside other tests, the threads of a server wait for each other in busy loops: with two of them, the tests of
+    # `test_local_model.py` took 100 s of CPU time instead of 50.
+    threads = int(os.environ.get("SUTURE_MODEL_THREADS", "1"))
     model = ModelSettings(name=f"local:{SMALL_MODEL}", context_tokens=1024, threads=threads)
     settings = Settings(model=model)
     pytest.importorskip("xllamacpp", reason="the extra `local` is not installed")

@@ -67,8 +67,8 @@ def has_ended(pid: int) -> bool:
 @live
 async def test_greedy_replies_are_code_and_the_server_is_shared(local_settings: Settings) -> None:
     first, second = open_model(local_settings), open_model(local_settings)
-    first_reply = await first.complete(PROMPT, Sampling(max_tokens=60))
-    second_reply = await second.complete(PROMPT, Sampling(max_tokens=60))
+    first_reply = await first.complete(PROMPT, Sampling(max_tokens=24))
+    second_reply = await second.complete(PROMPT, Sampling(max_tokens=24))
 
     assert "def " in first_reply.text
     assert "def " in second_reply.text
@@ -162,7 +162,7 @@ async def test_a_server_that_dies_during_a_reply_is_started_again(local_settings
     model = open_model(local_settings)
     await model.complete(PROMPT, Sampling(max_tokens=1))
     before = list_shared_servers()
-    call = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=60, index=1)))
+    call = asyncio.create_task(model.complete(PROMPT, Sampling(temperature=1, max_tokens=30, index=1)))
     await asyncio.sleep(0.2)
     for server in before:
         os.kill(server.pid, signal.SIGKILL)

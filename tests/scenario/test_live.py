@@ -15,7 +15,7 @@ from suture.agents import fit_prompt, packaged_prompt
 from suture.agents.replies.generated_checks import checks_from_reply, mean_logprob
 from suture.agents.roles.testers import SpecTestBrief, draft_spec_test_prompt
 from suture.api import HealOptions, WriteOptions, heal, solve
-from suture.core.settings import BudgetSettings, PathSettings, RepairSettings, Settings
+from suture.core.settings import BudgetSettings, ModelSettings, PathSettings, RepairSettings, Settings
 from suture.errors import PrerequisiteError, SutureError
 from suture.models import Sampling, count_tokens, open_model, pull_model
 
@@ -32,10 +32,11 @@ def live_settings(tmp_path: Path, require: Require) -> Settings:
     except (PrerequisiteError, SutureError) as fault:
         require("local-model", False, str(fault))
     return Settings(
+        model=ModelSettings(name=SMALL, max_tokens=512, threads=1),
         paths=PathSettings(home=tmp_path / "home", cache=cache),
         repair=RepairSettings(enabled=False),  # these tests are about the models
         budget=BudgetSettings(attempts=12, seconds=400),
-    ).model_copy(update={"model": Settings().model.model_copy(update={"name": SMALL, "max_tokens": 512})})
+    )
 
 
 async def test_the_embedded_model_writes_a_function(live_settings: Settings) -> None:
