@@ -84,7 +84,7 @@ async def test_a_baseline_under_the_users_runner_is_the_rerun(argv: tuple[str, .
 async def test_the_first_tests_run_while_a_run_is_opened(tmp_path: Path, sandbox: Sandbox) -> None:
     files = {
         "calc.py": b"def add(a, b):\n    return a - b\n",
-        "test_calc.py": b"import calc\n\ndef test(): assert 1\n",
+        "test_calc.py": b"import calc\n\ndef test(): assert calc.add(1, 2) == 3\n",
     }
     settings = Settings(paths=PathSettings(home=tmp_path / "home"), model=ModelSettings(name="none"))
     spec = RunSpec(
@@ -97,7 +97,10 @@ async def test_the_first_tests_run_while_a_run_is_opened(tmp_path: Path, sandbox
 
     async with open_run(spec) as (context, _):
         assert context.prefetch.first_tests is not None
-        await context.prefetch.first_tests
+        first = await context.prefetch.first_tests
+        assert first.verdict is not None
+        assert first.triage is not None
+        assert {*first.triage.code_failures} == first.verdict.failed == {"test_calc.py::test"}
         suite = await context.suites.load()
         assert suite.test_files == ("test_calc.py",)
         assert not context.ledger.events  # the start of the run is the first one

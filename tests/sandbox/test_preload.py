@@ -312,3 +312,29 @@ async def test_a_run_reports_what_its_preparation_could_not_start(sandbox: Bubbl
     request = replace(program_request("print('ran')"), preload="raise SystemExit('never ready')")
     await sandbox.prepare_run(request)
     assert (await sandbox.run(request)).stdout == b"ran\n"
+
+
+ANNOUNCE = """
+import sys
+name = sys.who.encode()
+sys.stdout.buffer.write(len(name).to_bytes(4, "big") + name)
+sys.stdout.buffer.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+async def test_a_long_run_waits_for_a_short_one_if_two_are_in_progress(sandbox: BubblewrapSandbox) -> None:
+    preload_code = f"import time; time.sleep(3); {MARK_AS_FORKED}; import uuid; sys.who = uuid.uuid4().hex"
+    long_request = replace(program_request(ANNOUNCE), preload=preload_code)
+    short = "import sys, time; print(sys.who); sys.stdout.flush(); time.sleep(1)"
+    short_request = replace(program_request(short), preload=preload_code)
+    async with sandbox.open(long_request) as first:
+        first_name = await first.receive(60)
+        await sandbox.run(short_request)  # its interpreter is ready now
+        running = asyncio.create_task(sandbox.run(short_request))
+        await asyncio.sleep(0.3)
+        async with sandbox.open(long_request) as second:
+            second_name = await second.receive(60)
+        short_name = (await running).stdout.strip()
+    assert second_name == short_name != first_name

@@ -27,12 +27,13 @@ from suture.judge.minimisation.delta_debugging import (
 from suture.judge.minimisation.equivalence import ChangeBehaviour
 from suture.judge.mutation_testing.mutant_runs import (
     MutationResult,
-    build_mutant_detector,
     find_mutable_lines,
     measure_mutation_score,
+    open_mutant_detector,
 )
 from suture.judge.quality.built_in_evaluators import LintResult, lint_changes
 from suture.judge.signs import FileSign, TamperingWarning
+from suture.judge.trials.changed_code import ChangedCode, open_changed_code
 from suture.loop.context import RunContext
 from suture.loop.evaluation.certificate_building import (
     CertificationFindings,
@@ -55,6 +56,9 @@ FULL_DIFF_FILE = "full.diff"
 """The complete change, in the run folder, if minimisation left out a part of it."""
 MAX_EXAMPLES_SHARE = 0.5
 """Share of the time that is left for the search for memorised examples; the rest is for the mutants. By judgement."""
+MAX_CONCURRENT_SUITE_S = 2.0
+"""Wall-clock seconds of the suite up to which the search for memorised examples and the mutants run side by side. By
+judgement: the mutants of a slow suite would take the time of the search."""
 
 MeasureT = TypeVar("MeasureT")
 DefaultT = TypeVar("DefaultT")
@@ -222,12 +226,14 @@ async def measure_mutants(
     context: RunContext,
     *,
     timeout_s: float,
+    code: ChangedCode | None = None,
 ) -> MutationResult:
     """Return how well the tests guard a candidate that passes; a complete measurement is made once in a run.
 
     Args:
         baseline: The verdict on the user's code, if there is any.
         timeout_s: Wall-clock seconds.
+        code: The changed code, if it is open already.
     """
     known = context.mutation_results.get(candidate.hash)
     if known is not None:
@@ -238,15 +244,17 @@ async def measure_mutants(
     after = overlay_candidate(base, candidate.files)
     fixed = _find_fixed(verdict, baseline)
     suite_with_packages, _ = await suite.install_packages(after)
-    detector = await build_mutant_detector(suite_with_packages, candidate.files, verdict, fixed)
-    result = await measure_mutation_score(
-        after,
-        find_mutable_lines(base, after, language),
-        detector,
-        max_mutants=context.settings.certification.mutants,
-        timeout_s=timeout_s,
-        language=language,
-    )
+    async with open_mutant_detector(
+        suite_with_packages, candidate.files, verdict, fixed, code=code
+    ) as find_noticed:
+        result = await measure_mutation_score(
+            after,
+            find_mutable_lines(base, after, language),
+            find_noticed,
+            max_mutants=context.settings.certification.mutants,
+            timeout_s=timeout_s,
+            language=language,
+        )
     if result.unmeasured is None:
         context.mutation_results[candidate.hash] = result
     return result
@@ -270,35 +278,41 @@ async def _measure(
     after = overlay_candidate(base, candidate.files)
     suite_with_packages, _ = await suite.install_packages(after)
 
-    async def measure_mutation() -> MutationResult:
+    async def measure_mutation(code: ChangedCode | None) -> MutationResult:
         result = await measure_mutants(
-            candidate, verdict, baseline, suite, context, timeout_s=deadline.remaining_s()
+            candidate, verdict, baseline, suite, context, timeout_s=deadline.remaining_s(), code=code
         )
         return replace(result, unmeasured=deadline.cause) if result.unmeasured == "no_time" else result
 
-    coverage = asyncio.create_task(
-        deadline.within(
-            lambda: measure_coverage(suite_with_packages, after, fixed=fixed),
-            CoverageResult(unmeasured=deadline.cause),
+    async with open_changed_code(suite_with_packages, candidate.files, fixed, verdict.passed) as code:
+        coverage = asyncio.create_task(
+            deadline.within(
+                lambda: measure_coverage(suite_with_packages, after, fixed=fixed, code=code),
+                CoverageResult(unmeasured=deadline.cause),
+            )
         )
-    )
-    lint = asyncio.create_task(
-        deadline.within(
-            lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
-            LintResult(unmeasured=deadline.cause),
+        lint = asyncio.create_task(
+            deadline.within(
+                lambda: lint_changes(base, after, suite.sandbox, suite.settings, context.interpreter),
+                LintResult(unmeasured=deadline.cause),
+            )
         )
-    )
-    try:
-        # Before the mutants, which take all the time that is left. What is found within the time counts.
-        memorised = await find_memorised_examples(
-            candidate, suite, fixed, total_s=deadline.remaining_s() * MAX_EXAMPLES_SHARE
+        examples_s = deadline.remaining_s() * MAX_EXAMPLES_SHARE
+        # What is found within the time counts.
+        memorised = asyncio.create_task(
+            find_memorised_examples(candidate, suite, fixed, total_s=examples_s, code=code)
         )
-        mutation = await deadline.within(measure_mutation, MutationResult(unmeasured=deadline.cause))
-        return memorised, await coverage, mutation, await lint
-    finally:
-        coverage.cancel()
-        lint.cancel()
-        await asyncio.gather(coverage, lint, return_exceptions=True)
+        try:
+            if verdict.wall_s > MAX_CONCURRENT_SUITE_S:
+                await asyncio.wait([memorised])  # the mutants take all the time that is left
+            mutation = await deadline.within(
+                lambda: measure_mutation(code), MutationResult(unmeasured=deadline.cause)
+            )
+            return await memorised, await coverage, mutation, await lint
+        finally:
+            for task in (memorised, coverage, lint):
+                task.cancel()
+            await asyncio.gather(memorised, coverage, lint, return_exceptions=True)
 
 
 @dataclass(kw_only=True)

@@ -37,6 +37,7 @@ async def judge(
     context: RunContext,
     *,
     confirm: bool = True,
+    known: Verdict | None = None,
     trial_run_s: float | None = None,
 ) -> Verdict:
     """Run the suite on one candidate, and record the verdict.
@@ -48,6 +49,7 @@ async def judge(
 
     Args:
         confirm: Whether a pass is repeated; not if the same files have just passed.
+        known: The verdict of a run that has just been made, which takes the place of the first one.
         trial_run_s: For a candidate that has passed a trial, wall-clock seconds of one run of the suite. The
             two runs may then start at the same time.
 
@@ -77,7 +79,7 @@ async def judge(
                 is_isolated=capabilities.meets_level("namespace"),
             )
         else:
-            first = await run()
+            first = known or await run()
             second = await run() if needs_second_run(first) else None
         merged = first if second is None else merge_runs(first, second)
         verdict = await excuse_flaky_tests(merged, candidate, suite, context)

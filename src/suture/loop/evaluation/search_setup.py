@@ -8,19 +8,29 @@ from dataclasses import replace
 
 from suture.core.ledger.kinds import SearchSkipped
 from suture.core.processors import count_usable_cores
-from suture.core.records import CheckOutcome, Verdict
+from suture.core.records import Candidate, CheckOutcome, Verdict
 from suture.errors import UsageError
-from suture.judge import RerunFailures, Suite, find_protected_paths, has_endless_loops
+from suture.judge import (
+    RerunFailures,
+    Suite,
+    check_candidate,
+    find_protected_paths,
+    has_endless_loops,
+    triage_failures,
+)
 from suture.judge.failures import hit_time_limit
 from suture.judge.runners.test_command import TestCommand
 from suture.loop import tuning
 from suture.loop.context import RunContext
 from suture.loop.progress_summary import is_searchable
+from suture.loop.services.suite_provider import FirstTests
 from suture.mutation import has_grammar
 from suture.project.languages import find_search_command, is_pytest_command, is_source
 from suture.project.workspace import decode_text
 from suture.sandbox import lend_pytest
 from suture.search import FailingProject, SearchLimits, TrialPool, start_early_baseline
+
+UNCHANGED = Candidate(files={}, origin="user", label="the code as it is")
 
 
 async def find_failing_project(
@@ -59,12 +69,22 @@ async def find_failing_project(
     return replace(failing_project(suite, command, texts, baseline), outcomes=outcomes)
 
 
-async def run_first_tests(context: RunContext) -> None:
-    """Prepare the suite. For a `heal` task its tests run, which shows which tests there are and how they end."""
+async def run_first_tests(context: RunContext) -> FirstTests:
+    """Prepare the suite. For a `heal` task its tests run, and triage examines those that fail.
+
+    Nothing is recorded: this may run before the run's graph is ready.
+    """
     await start_trial_pool(context)
     task = context.task
     runs_baseline = task.kind == "heal" and not has_endless_loops(task.files)
-    await context.suites.load(runs_baseline=runs_baseline)
+    suite = await context.suites.load(runs_baseline=runs_baseline)
+    if not runs_baseline or task.tests_only_guard:
+        return FirstTests()
+    verdict = await check_candidate(UNCHANGED, suite)
+    if not verdict.failed or any(note.code == "cut_off" for note in verdict.notes):
+        return FirstTests(verdict=verdict)
+    triage = await triage_failures(suite, verdict, start_baseline(suite, verdict, context))
+    return FirstTests(verdict=verdict, triage=triage)
 
 
 async def start_trial_pool(context: RunContext) -> None:

@@ -24,9 +24,9 @@ from suture.judge.certificates.certificate import check_statuses
 from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
 from suture.judge.mutation_testing.mutant_runs import (
     MutationResult,
-    build_mutant_detector,
     find_mutable_lines,
     measure_mutation_score,
+    open_mutant_detector,
 )
 from suture.loop.judgement.base_results import ProposedChange
 from suture.loop.judgement.code_findings import find_code_findings, find_guard_findings, find_size_findings
@@ -246,17 +246,17 @@ async def _measure_guards(
     if not is_quick:
         mutable = find_mutable_lines(change.before, code_after, language)
         reaching = frozenset(filter(affected.contain, runs.after.passed)) if affected else None
-        detector = await build_mutant_detector(
+        async with open_mutant_detector(
             suite, runs.final.files or runs.code, runs.after, proof, reaching
-        )
-        mutation = await measure_mutation_score(
-            change.after,
-            _select_behaviour(mutable, behaviour),
-            detector,
-            max_mutants=policy.mistakes,
-            timeout_s=policy.mistakes_seconds,
-            language=language,
-        )
+        ) as find_noticed:
+            mutation = await measure_mutation_score(
+                change.after,
+                _select_behaviour(mutable, behaviour),
+                find_noticed,
+                max_mutants=policy.mistakes,
+                timeout_s=policy.mistakes_seconds,
+                language=language,
+            )
     changed = {
         path: tuple(lines.start for lines in ranges)
         for path, ranges in _select_behaviour(

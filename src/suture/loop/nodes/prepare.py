@@ -9,7 +9,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from suture.core.ledger.kinds import NonCodeFailure, TaskPrepared, TriageFinished
-from suture.core.records import FLAKY_CAUSES, Candidate, Task, Verdict, encode_record
+from suture.core.records import FLAKY_CAUSES, Task, Verdict, encode_record
 from suture.errors import BudgetExceeded
 from suture.judge import (
     TriageResult,
@@ -25,11 +25,12 @@ from suture.judge.smoke.smoke_plan import list_step_ids, plan_smoke_groups
 from suture.loop.briefing import recall_memories
 from suture.loop.context import RunContext
 from suture.loop.evaluation.judging import count_unreached, judge, with_verdict
-from suture.loop.evaluation.search_setup import run_first_tests, start_baseline
+from suture.loop.evaluation.search_setup import UNCHANGED, run_first_tests, start_baseline
 from suture.loop.policy.attempts import Attempt
 from suture.loop.roles.generated_tests import read_unread_examples, write_tests_from_task
 from suture.loop.roles.planning import make_plan
 from suture.loop.services.candidate_store import SEARCH_ROUND
+from suture.loop.services.suite_provider import FirstTests
 from suture.loop.state import LoopState, encode_attempts, role_contributions
 from suture.loop.tuning import BUSY_MACHINE_FACTOR, HEAL_RUNS, MAX_LISTED_TESTS
 from suture.project.languages import LANGUAGES
@@ -39,7 +40,7 @@ from suture.project.languages.diagnostics import require_tool
 async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any]:
     """Collect the checks; for a `heal` task, run them on the code as it is."""
     context, task = runtime.context, runtime.context.task
-    await _load_suite(context)
+    first = await _load_suite(context)
     trusted_count = sum(check.trust >= context.trust_threshold for check in task.checks)
     # A test command counts as one check, and so does starting the project.
     command_count = bool(task.full_command) + bool(task.project and task.project.kind)
@@ -53,7 +54,7 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         triage = TriageResult() if task.tests_only_guard else await triage_endless_tests(suite)
     if triage.cause:
         return {**update, **await _record_triage(triage, context)}
-    attempt = await _judge_baseline(context)
+    attempt = await _judge_baseline(first.verdict, context)
     verdict = context.candidates.load_verdict(attempt.verdict)
     _require_complete_run(verdict, context)
     update["judged"] = encode_attempts([attempt])
@@ -62,7 +63,9 @@ async def prepare(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, A
         # Find out whether the code is at fault at all, before anything is spent on a repair.
         async with context.budget.time_limit():
             suite = await context.suites.load()
-            triage = await triage_failures(suite, verdict, start_baseline(suite, verdict, context))
+            triage = first.triage or await triage_failures(
+                suite, verdict, start_baseline(suite, verdict, context)
+            )
         update |= await _record_triage(triage, context)
         suite = await context.suites.load()
         if suite.flaky_tests:
@@ -85,13 +88,14 @@ async def equip(state: LoopState, runtime: Runtime[RunContext]) -> dict[str, Any
     return {"contributions": encode_record(contributions)} if contributions != earlier else {}
 
 
-async def _load_suite(context: RunContext) -> None:
+async def _load_suite(context: RunContext) -> FirstTests:
     """Run the first tests, which may have been started when the run was opened."""
     try:
         async with context.budget.time_limit():
             first_tests, context.prefetch.first_tests = context.prefetch.first_tests, None
-            await (first_tests or run_first_tests(context))
+            first = await (first_tests or run_first_tests(context))
         context.record_substitution()
+        return first
     except BudgetExceeded as fault:
         if context.task.kind != "heal":
             raise
@@ -143,17 +147,16 @@ def _find_inferred_examples(task: Task) -> tuple[str, ...]:
     return tuple(example.removeprefix("assert ") for example in inferred if example in checks)
 
 
-async def _judge_baseline(context: RunContext) -> Attempt:
-    """Return the user's own code as the first attempt, with its verdict."""
-    candidate = Candidate(files={}, origin="user", label="the code as it is")
-    verdict = await judge(candidate, await context.suites.load(), context)
+async def _judge_baseline(known: Verdict | None, context: RunContext) -> Attempt:
+    """Return the user's own code as the first attempt, with its verdict, which may be known."""
+    verdict = await judge(UNCHANGED, await context.suites.load(), context, known=known)
     attempt = Attempt(
-        candidate=candidate.hash,
-        blob=context.candidates.save(candidate),
+        candidate=UNCHANGED.hash,
+        blob=context.candidates.save(UNCHANGED),
         origin="user",
         round=SEARCH_ROUND,
         start=SEARCH_ROUND,
-        label=candidate.label,
+        label=UNCHANGED.label,
     )
     return with_verdict(attempt, verdict, None, context)
 

@@ -10,7 +10,7 @@ from suture.core.ledger import Budget, Ledger, last_payload
 from suture.core.ledger.kinds import PackagesInstalled, TriageFinished
 from suture.core.records import Candidate, Check, Task, Verdict
 from suture.core.settings import SandboxSettings, Settings
-from suture.judge import Suite, prepare_suite
+from suture.judge import Suite, TriageResult, prepare_suite
 from suture.judge.runners.diagnostics import DiagnosticsRunner
 from suture.judge.signs import read_test_texts
 from suture.loop.review.examples import add_confirmed_examples
@@ -132,17 +132,30 @@ def add_checks(suite: Suite, generated: Sequence[Check]) -> Suite:
     return replace(suite, task=replace(suite.task, checks=(*suite.task.checks, *new))) if new else suite
 
 
+@dataclass(frozen=True, kw_only=True)
+class FirstTests:
+    """What the first run of the tests showed.
+
+    Attributes:
+        verdict: On the code as it is; `None` if its tests have not run.
+        triage: Which failing tests are not the code's fault; `None` if that has not been examined.
+    """
+
+    verdict: Verdict | None = None
+    triage: TriageResult | None = None
+
+
 @dataclass(kw_only=True)
 class SearchPrefetch:
     """Work that is started before it is needed; it only saves time.
 
     Attributes:
-        first_tests: The preparation of the suite with the first run of its tests, if it began as the run was opened.
+        first_tests: The first run of the tests, if it began as the run was opened.
         pool: Worker processes that were started and that nothing has used yet.
         baseline: A baseline run in a language other than Python that nothing has used yet.
     """
 
-    first_tests: asyncio.Task[None] | None = None
+    first_tests: asyncio.Task[FirstTests] | None = None
     pool: TrialPool | None = None
     baseline: EarlyBaseline | None = None
 

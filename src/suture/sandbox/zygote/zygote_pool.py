@@ -58,15 +58,16 @@ class ZygotePool:
             start: Starts such a zygote.
             expensive: Whether starting takes so long that waiting for a busy zygote is worthwhile.
             start_next: Whether to start the next one now, because this one serves one run only.
-            may_be_long: Whether the run may be long, so that no other run should wait for its end.
+            may_be_long: Whether the run may be long, so that no other run should wait for its end. It waits itself only
+                for a short run.
 
         Raises:
             SandboxBroken: The pool was closed in the meantime.
         """
         if (preparing := self._prepared.pop(key, None)) is not None:
             await asyncio.wait([preparing])
-        may_wait = expensive and not start_next and not may_be_long
-        zygote = self._take_idle(key) or (await self._wait_for_idle(key) if may_wait else None)
+        may_wait = expensive and not start_next
+        zygote = self._take_idle(key) or (await self._wait_for_idle(key, may_be_long) if may_wait else None)
         if zygote is None:
             zygote = await self._start(key, start)
         self._busy_count[key] += 1
@@ -133,13 +134,15 @@ class ZygotePool:
         self._notify_waiters()
         await _end_all(replaced)
 
-    async def _wait_for_idle(self, key: Hashable) -> Zygote | None:
+    async def _wait_for_idle(self, key: Hashable, may_be_long: bool) -> Zygote | None:
         """Wait for a zygote as long as a new one would take to start; return `None` if none becomes idle.
 
         The first few runs do not wait, so runs that were started concurrently do not run in sequence.
         """
-        short_runs = self._starting_count[key] + self._busy_count[key] - self._long_count[key]
-        if short_runs < tuning.MAX_UNQUEUED_EXPENSIVE_RUNS:
+        runs = self._starting_count[key] + self._busy_count[key]
+        short_runs = runs - self._long_count[key]
+        competing = runs if may_be_long and short_runs else short_runs
+        if competing < tuning.MAX_UNQUEUED_EXPENSIVE_RUNS:
             return None
         while self._starting_count[key]:
             await self._changed.wait()
