@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -185,26 +186,24 @@ async def judge_once(root: Path, kind: str, test: str, started_s: float) -> dict
     Args:
         started_s: When the process started, on the monotonic clock.
     """
-    from suture.api.judging import JudgeOptions, judge
     from suture.core.settings import load_settings
-    from suture.sandbox import open_sandbox
+    from suture.judge.runners.early_start import open_early_sandbox
 
     settings = load_settings(root).settings
-    sandbox = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
-    if kind == "warm-up":
-        await sandbox.capabilities()
-        await sandbox.close()
-        return {}
     begun_s = {"start": started_s}
-    measured = MeasuredSandbox(sandbox)
 
     def note_step(step: str) -> None:
         begun_s.setdefault(step, time.monotonic())
 
-    try:
-        judgement = await judge(
+    async with open_early_sandbox(settings, root, test) as sandbox:
+        if kind == "warm-up":
+            await sandbox.capabilities()
+            return {}
+        measured = MeasuredSandbox(sandbox)
+        judging = await asyncio.to_thread(import_module, "suture.api.judging")  # as `suture judge` does
+        judgement = await judging.judge(
             root,
-            JudgeOptions(
+            judging.JudgeOptions(
                 test=test,
                 settings=settings,
                 sandbox=measured,
@@ -212,8 +211,6 @@ async def judge_once(root: Path, kind: str, test: str, started_s: float) -> dict
                 on_step=note_step,
             ),
         )
-    finally:
-        await sandbox.close()
     times = [*begun_s.values(), time.monotonic()]
     return {
         "outcome": judgement.outcome,
