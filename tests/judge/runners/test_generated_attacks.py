@@ -336,10 +336,13 @@ def replace_function(module: str, name: str, route: str, effect: str, *, besides
 
 
 def list_plugin_attacks(route: str, effect: str) -> list[Attack]:
-    """Return attacks that replace each function of our plugin, and let pytest forget the exceptions of tests."""
+    """Return attacks that replace functions of our plugin, and let pytest forget the exceptions of tests.
+
+    The routes share the functions: which function is replaced does not depend on how its module was reached.
+    """
+    names = list(list_plugin_names())[list(ROUTES).index(route) :: len(ROUTES)]
     return [
-        replace_function(module, name, route, effect, besides=FORGET_EXCEPTIONS)
-        for module, name in list_plugin_names()
+        replace_function(module, name, route, effect, besides=FORGET_EXCEPTIONS) for module, name in names
     ]
 
 
