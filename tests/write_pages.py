@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -188,12 +191,28 @@ def _settings() -> Iterator[str]:
 
 
 def _recipe_keys() -> Iterator[str]:
-    from suture.loop.recipes.recipe_schema import describe_recipe_fields
+    from suture.loop.recipes.recipe_schema import Recipe, RecipeHelpers, list_recipe_keys
 
     yield "\n## Keys of a recipe\n"
     yield "The keys of a TOML file for `--recipe` ([recipes](recipes.md#a-recipe-of-your-own)).\n"
     yield "| key | meaning |\n|---|---|"
-    yield from (f"| `{key}` | {meaning} |" for key, meaning in describe_recipe_fields().items())
+    meanings = _read_field_docstrings(Recipe)
+    meanings |= {f"helpers.{key}": text for key, text in _read_field_docstrings(RecipeHelpers).items()}
+    yield from (f"| `{key}` | {meanings[key]} |" for key in list_recipe_keys())
+
+
+def _read_field_docstrings(table: type) -> dict[str, str]:
+    """Return field -> the docstring under it."""
+    (definition,) = ast.parse(inspect.getsource(table)).body
+    assert isinstance(definition, ast.ClassDef)
+    return {
+        field.target.id: str(text.value.value)
+        for field, text in pairwise(definition.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
 
 
 def _aliases() -> Iterator[str]:

@@ -19,7 +19,7 @@ from suture.core.records import Check, Task
 from suture.core.safe_files import parse_toml, read_text_file
 from suture.core.settings import LoopSettings, ModelSettings
 from suture.errors import UsageError
-from suture.loop.recipes.recipe_schema import Recipe, RecipeHelpers, describe_recipe_fields
+from suture.loop.recipes.recipe_schema import Recipe, RecipeHelpers, list_recipe_keys
 from suture.loop.tuning import MAX_RECIPE_BYTES
 
 AskText = Callable[[str], Awaitable[str]]
@@ -145,6 +145,6 @@ def _describe_first_fault(fault: ValidationError) -> str:
     if error["type"] != "extra_forbidden":
         return f"{path} = {error['input']!r}: {error['msg']}"
     table, _, key = path.rpartition(".")
-    keys = [name.rpartition(".")[2] for name in describe_recipe_fields() if name.startswith(table)]
+    keys = [name.rpartition(".")[2] for name in list_recipe_keys() if name.startswith(table)]
     similar = get_close_matches(key, keys, n=1)
     return f"there is no key {path!r}" + (f"; did you mean {similar[0]!r}?" if similar else "")

@@ -14,7 +14,7 @@ RepairApproach = Strategy | Literal["fresh"]
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class RecipeHelpers(_Table):
@@ -122,8 +122,7 @@ class Recipe(_Table):
     """The table `[helpers]`: which roles help the coder."""
 
 
-def describe_recipe_fields() -> dict[str, str]:
-    """Return every key of a recipe file and its documentation, in the order of this file."""
-    fields = {name: field for name, field in Recipe.model_fields.items() if name != "helpers"}
-    fields |= {f"helpers.{name}": field for name, field in RecipeHelpers.model_fields.items()}
-    return {name: field.description or "" for name, field in fields.items()}
+def list_recipe_keys() -> tuple[str, ...]:
+    """Return every key of a recipe file, in the order of this file."""
+    own = (name for name in Recipe.model_fields if name != "helpers")
+    return (*own, *(f"helpers.{name}" for name in RecipeHelpers.model_fields))
