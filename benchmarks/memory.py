@@ -2,31 +2,39 @@
 
     python benchmarks/memory.py pairs
     python benchmarks/memory.py speed [--url postgresql://...] [--count 100000]
+    python benchmarks/memory.py nearest [--url postgresql://...] [--count 100000]
 
 `pairs` stores the first bug of each pair of `memory_pairs.py` as a repaired failure, and queries with the second.
 It reports whether the first bug of the same pair is recalled first, or among the first three.
 
-`speed` fills a database with generated memories and measures recalls.
+`speed` fills a database with generated memories, unless it holds some, and measures recalls. `nearest` compares the 40
+nearest memories that a search finds with the exact ones.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import heapq
 import json
 import random
 import statistics
+import struct
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import mul
 from pathlib import Path
 from typing import Any
 
 from memory_pairs import PAIRS, Side
+from sqlalchemy import ColumnElement, LargeBinary, Text, cast, select, type_coerce
 
 from suture.core.records import CheckOutcome, Counterexample, Task, Verdict
 from suture.project.workspace import unified_diff
 from suture.storage.database.search_words import index_text
 from suture.storage.database.store import Store, open_store
+from suture.storage.database.tables import METADATA
 from suture.storage.memory.extraction import render_failure
 from suture.storage.memory.fingerprints import (
     FailureFingerprint,
@@ -35,9 +43,10 @@ from suture.storage.memory.fingerprints import (
     fingerprint_failures,
 )
 from suture.storage.memory.memory_items import MemoryItem
-from suture.storage.memory.memory_store import insert_missing, store_items, vector_columns
-from suture.storage.memory.recall import MemoryMatch, recall_memories
+from suture.storage.memory.memory_store import count_by_state, insert_missing, store_items, vector_columns
+from suture.storage.memory.recall import MemoryMatch, find_nearest, recall_memories
 from suture.storage.memory.vectors import compute_vector
+from suture.storage.tuning import SEARCH_DEPTH
 
 PATH = "code.py"
 ASKED = 40
@@ -123,26 +132,75 @@ def _hits(found: Mapping[str, Sequence[MemoryMatch]]) -> dict[str, float]:
     return {"at 1": round(sum(firsts) / len(found), 3), "at 3": round(sum(threes) / len(found), 3)}
 
 
-def measure_speed(url: str | None, count: int) -> dict[str, Any]:
-    """Measure the seconds of filling, and the milliseconds of the first and of later recalls."""
-    with tempfile.TemporaryDirectory() as folder:
-        with open_store(url or f"sqlite:///{folder}/suture.db", Path(folder), init=True) as store:
-            began = time.perf_counter()
+@contextlib.contextmanager
+def open_filled_store(url: str | None, count: int) -> Iterator[Store]:
+    """Open a database with generated memories, which is filled if it is empty; without a URL it is a temporary file."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_store(url or f"sqlite:///{folder}/suture.db", Path(folder), init=True) as store,
+    ):
+        if not count_by_state(store)["failures"]:
             _fill_with(store, count)
-            filled_s = time.perf_counter() - began
-            sides = [side for pair in PAIRS.values() for side in pair]
-            asked = [create_clue(sides[number % len(sides)]) for number in range(ASKED + 1)]
-            times = [_timed_ms(store, clue) for clue in asked]
-        ordered = sorted(wall for wall, _ in times[1:])
-        return {
-            "database": store.location.split(":")[0].strip("'") if url else "sqlite",
-            "memories": count,
-            "filled_s": round(filled_s, 1),
-            "first recall ms": round(times[0][0], 1),
-            "p50 ms": round(statistics.median(ordered), 1),
-            "p95 ms": round(ordered[int(0.95 * len(ordered))], 1),
-            "p50 of this process's CPU ms": round(statistics.median(cpu for _, cpu in times[1:]), 1),
-        }
+            if store.is_postgresql:  # as it does by itself within a minute
+                with store.write_transaction() as connection:
+                    connection.exec_driver_sql("ANALYZE failures")
+        yield store
+
+
+def measure_speed(url: str | None, count: int) -> dict[str, Any]:
+    """Measure the milliseconds of the first recall and of later ones."""
+    sides = [side for pair in PAIRS.values() for side in pair]
+    asked = [create_clue(sides[number % len(sides)]) for number in range(ASKED + 1)]
+    with open_filled_store(url, count) as store:
+        store.close()  # the first recall opens a connection
+        times = [_timed_ms(store, clue) for clue in asked]
+        memories = count_by_state(store)["failures"]["active"]
+    ordered = sorted(wall for wall, _ in times[1:])
+    return {
+        "database": store.engine.dialect.name,
+        "memories": memories,
+        "first recall ms": round(times[0][0], 1),
+        "p50 ms": round(statistics.median(ordered), 1),
+        "p95 ms": round(ordered[int(0.95 * len(ordered))], 1),
+        "first recall, this process's CPU ms": round(times[0][1], 1),
+        "p50 of this process's CPU ms": round(statistics.median(cpu for _, cpu in times[1:]), 1),
+    }
+
+
+def measure_nearest(url: str | None, count: int) -> dict[str, Any]:
+    """Measure how many of the nearest memories a search finds."""
+    texts = [create_clue(side).embedding_text for pair in PAIRS.values() for side in pair]
+    vectors = [vector for vector in map(compute_vector, texts) if vector]
+    failures = METADATA.tables["failures"]
+    with open_filled_store(url, count) as store:
+        found = [
+            list(find_nearest(store, "failures", vector, limit=SEARCH_DEPTH).values()) for vector in vectors
+        ]
+        content: ColumnElement[Any] = (
+            cast(failures.c.vector, Text)
+            if store.is_postgresql
+            else type_coerce(failures.c.vector, LargeBinary)
+        )
+        similarities: list[list[float]] = [[] for _ in vectors]
+        with store.read_transaction() as connection:
+            for (stored,) in connection.execute(select(content)):
+                numbers = (
+                    json.loads(stored)
+                    if store.is_postgresql
+                    else struct.unpack(f"<{len(stored) // 4}f", stored)
+                )
+                for vector, values in zip(vectors, similarities, strict=True):
+                    values.append(sum(map(mul, vector, numbers)))
+    shares = []
+    for values, nearest in zip(similarities, found, strict=True):
+        farthest = heapq.nlargest(SEARCH_DEPTH, values)[-1] - 1e-6  # PostgreSQL computes with fewer digits
+        shares.append(sum(similarity >= farthest for similarity in nearest) / SEARCH_DEPTH)
+    return {
+        "memories": len(similarities[0]),
+        "queries": len(shares),
+        "with all of the nearest": shares.count(1),
+        "share of the nearest that are found": round(statistics.mean(shares), 4),
+    }
 
 
 def _timed_ms(store: Store, clue: FailureFingerprint) -> tuple[float, float]:
@@ -194,12 +252,16 @@ def _fill_with(store: Store, count: int) -> None:
 def main() -> None:
     """Measure, and print one JSON document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("what", choices=("pairs", "speed"))
-    parser.add_argument("--url", help="an empty database")
+    parser.add_argument("what", choices=("pairs", "speed", "nearest"))
+    parser.add_argument("--url", help="an empty database, or one that was filled before")
     parser.add_argument("--count", type=int, default=100_000)
     given = parser.parse_args()
-    said = measure_pairs() if given.what == "pairs" else measure_speed(given.url, given.count)
-    print(json.dumps(said, indent=1))
+    if given.what == "pairs":
+        result = measure_pairs()
+    else:
+        measure = measure_speed if given.what == "speed" else measure_nearest
+        result = measure(given.url, given.count)
+    print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

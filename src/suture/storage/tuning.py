@@ -74,8 +74,14 @@ MAX_PATTERN_SOLUTION_CHARS = 700
 SEARCH_DEPTH = 40
 """Nearest items of each table, before those that say the same are merged."""
 COMPARED_VECTORS = 400
-"""Items of each table whose vectors are compared, because their signatures are nearest to the query's. Among 20,000
-generated memories they held the 40 nearest items of each of 66 queries; 100 held 98 % of them."""
+"""Items of each table whose vectors are compared, because their signatures are nearest to the query's."""
+SIGNATURE_INDEX_DEPTH = 200
+"""Items that PostgreSQL compares to link a new one in its index of signatures (`ef_construction`)."""
+READ_SIGNATURES = 512
+"""Signatures that are read from SQLite at a time. From 700 on, their tuples start the garbage collector, which takes
+45 ms with all modules imported."""
+MAX_SIGNATURE_CACHES = 16
+"""Selections, such as the failures in Python, whose signatures a process caches; each takes 75 bytes per item."""
 MAX_QUERY_CHARS = 200
 """Statement of a task in the event that records a recall. Chosen by judgement; not measured."""
 MAX_FINGERPRINTS = 2

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import psycopg
+
 from suture.storage.database.store import Store
-from suture.storage.memory.memory_store import insert_missing, vector_columns
+from suture.storage.memory.memory_store import forget_items, insert_missing, vector_columns
 from suture.storage.memory.recall import find_nearest
 from suture.storage.tuning import COMPARED_VECTORS, VECTOR_DIMENSIONS
 
@@ -58,3 +60,24 @@ def test_among_many_rows_only_those_with_near_signatures_are_compared(store: Sto
         COMPARED_VECTORS + 1: 0.96
     }
     assert len(find_nearest(store, "failures", make_vector(0.6, 0.8), limit=1000)) == COMPARED_VECTORS
+
+
+def test_a_later_search_finds_new_rows_and_no_forgotten_ones(store: Store) -> None:
+    keys = [f"{n}" for n in range(COMPARED_VECTORS)]
+    insert_missing(store, "failures", [make_row("far", make_vector(0.6, 0.8))])
+    insert_missing(store, "failures", [make_row(key, make_vector(1.0)) for key in keys])
+    query = make_vector(1.0)
+    assert 1 not in find_nearest(store, "failures", query, limit=COMPARED_VECTORS)
+
+    assert forget_items(store, [("failures", key) for key in keys]) == COMPARED_VECTORS
+    assert list(find_nearest(store, "failures", query, limit=5)) == [1]
+    insert_missing(store, "failures", [make_row("new", make_vector(1.0))])
+    assert list(find_nearest(store, "failures", query, limit=5)) == [COMPARED_VECTORS + 2, 1]
+
+
+def test_postgresql_has_an_index_of_near_signatures(postgres_with_tables: str) -> None:
+    query = f"SELECT id FROM suture.failures ORDER BY signature <~> B'{0:0{VECTOR_DIMENSIONS}b}' LIMIT 1"
+    with psycopg.connect(postgres_with_tables) as connection:
+        connection.execute("SET enable_seqscan = off")
+        plan = connection.execute(f"EXPLAIN {query}".encode()).fetchall()
+    assert any("ix_failures_near_signatures" in line for (line,) in plan)

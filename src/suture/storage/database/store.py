@@ -34,6 +34,10 @@ REMEDIES = (
         ('extension "vector"',),
         "install pgvector there, and have its administrator run `CREATE EXTENSION vector` in the database",
     ),
+    (
+        ("bit_hamming_ops", "hnsw."),
+        "install pgvector 0.8 or later there, and run `ALTER EXTENSION vector UPDATE` in the database",
+    ),
 )
 """Pairs `(phrases in an engine's message, what the user can do)`."""
 
@@ -60,7 +64,7 @@ def _find_remedy(fault: Exception, reason: str) -> str:
     return "see `suture db check`; runs keep their ledgers without it"
 
 
-VERSIONS = ("3",)
+VERSIONS = ("4",)
 """All schema versions, the oldest first; a test compares them with the migration scripts."""
 LATEST_VERSION = VERSIONS[-1]
 VERSION_TABLE = "suture_schema"
@@ -99,11 +103,11 @@ def upgrade_schema(connection: Connection) -> None:
 def is_compared_by_alembic(_: Any, name: str | None, kind: str, reflected: bool, compare_to: Any) -> bool:
     """Return whether Alembic compares an object with the tables.
 
-    Full-text indexes, and tables of other programs, are not compared.
+    Indexes that SQLAlchemy cannot declare for both engines, and tables of other programs, are not compared.
     """
     if kind == "table" and reflected and compare_to is None:
         return False
-    return not (reflected and (name or "").endswith("words"))
+    return not (reflected and (name or "").endswith(("words", "near_signatures")))
 
 
 DATABASE_FILE = "suture.db"
@@ -289,7 +293,6 @@ def _create_sqlite_engine(address: URL) -> Engine:
         connection.isolation_level = None  # SQLAlchemy controls transactions, not the driver
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=NORMAL")  # rows lost in a power cut are rebuilt from ledgers
-        connection.create_function("count_differing_bits", 2, _count_differing_bits, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def begin_transaction(connection: Connection) -> None:
@@ -298,11 +301,6 @@ def _create_sqlite_engine(address: URL) -> Engine:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
-
-
-def _count_differing_bits(first: bytes, second: bytes) -> int:
-    """Do in SQLite what `bit_count(first # second)` does in PostgreSQL."""
-    return (int.from_bytes(first, "big") ^ int.from_bytes(second, "big")).bit_count()
 
 
 def _require_known_version(store: Store, version: str) -> None:

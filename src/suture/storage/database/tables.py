@@ -262,7 +262,7 @@ def _memory_table(name: str) -> Table:
         Index(None, "namespace", "state", "kind"),
         Index(None, "namespace", "run_id"),
         # It holds all that the choice of candidates reads, so that the wide rows are not read for it.
-        Index(None, "namespace", "state", "language", "repaired", "signature"),
+        Index(None, "namespace", "state", "id", "language", "repaired", "signature"),
     )
 
 

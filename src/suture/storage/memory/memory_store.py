@@ -83,7 +83,8 @@ def item_from_row(name: MemoryTableName, row: Row) -> MemoryItem:
 
 
 def items_by_id(store: Store, name: MemoryTableName, ids: Iterable[int]) -> dict[int, MemoryItem]:
-    """Return row id -> item."""
+    """Return row id -> item, for ids that a search in the store's namespace found."""
+    # With a condition on the namespace, SQLite would read all of its rows by their index.
     rows = _select_rows(store, name, METADATA.tables[name].c.id.in_(ids))
     return {row["id"]: item_from_row(name, row) for row in rows}
 
@@ -95,7 +96,8 @@ def iter_items(store: Store, *, state: str | None = "active", run: str = "") -> 
     """
     for name in MEMORY_TABLE_NAMES:
         table = METADATA.tables[name]
-        conditions = [table.c.state == state] if state is not None else []
+        conditions = [table.c.namespace == store.namespace]
+        conditions += [table.c.state == state] if state is not None else []
         conditions += [table.c.run_id == run] if run else []
         last_id = 0
         while rows := _select_rows(store, name, table.c.id > last_id, *conditions, limit=BATCH):
@@ -114,10 +116,10 @@ def find_with_words(store: Store, words: Sequence[str]) -> Iterator[MemoryItem]:
 def _select_rows(
     store: Store, name: str, *conditions: ColumnElement[bool], limit: int | None = None
 ) -> list[Row]:
-    """Return rows of the store's namespace without their vectors, in the order of their ids."""
+    """Return rows without their vectors, in the order of their ids."""
     table = METADATA.tables[name]
     columns = [column for column in table.c if column.name not in VECTOR_COLUMNS]
-    query = select(*columns).where(table.c.namespace == store.namespace, *conditions)
+    query = select(*columns).where(*conditions)
     with store.read_transaction() as connection:
         return [dict(row) for row in connection.execute(query.order_by(table.c.id).limit(limit)).mappings()]
 
@@ -126,8 +128,10 @@ def find_item(store: Store, key_prefix: str) -> MemoryItem:
     """Return the only item whose key starts with a prefix; raise `UsageError` if there is none, or several."""
     items = []
     for name in MEMORY_TABLE_NAMES:
-        has_prefix = METADATA.tables[name].c.key.startswith(key_prefix, autoescape=True)
-        items += [item_from_row(name, row) for row in _select_rows(store, name, has_prefix, limit=2)]
+        table = METADATA.tables[name]
+        is_own = table.c.namespace == store.namespace
+        has_prefix = table.c.key.startswith(key_prefix, autoescape=True)
+        items += [item_from_row(name, row) for row in _select_rows(store, name, is_own, has_prefix, limit=2)]
     if len(items) != 1:
         subject = "more than one memory" if items else "no memory"
         raise UsageError(

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     ColumnElement,
-    Connection,
     Double,
     LargeBinary,
-    Select,
     Table,
     func,
     select,
@@ -24,6 +22,7 @@ from suture.storage.database.tables import METADATA
 from suture.storage.memory.fingerprints import FailureFingerprint
 from suture.storage.memory.memory_items import MEMORY_TABLE_NAMES, MemoryItem, MemoryTableName
 from suture.storage.memory.memory_store import items_by_id
+from suture.storage.memory.signature_cache import CACHE_LOCK, SignatureCache, get_signature_cache
 from suture.storage.memory.vectors import compute_signature, compute_vector
 from suture.storage.tuning import COMPARED_VECTORS, SEARCH_DEPTH
 
@@ -107,32 +106,51 @@ def find_nearest(
         conditions.append(table.c.language == language)
     if repaired is not None:
         conditions.append(table.c.repaired == repaired)
-    signature = compute_signature(vector)
     if store.is_postgresql:
-        difference, compare = func.bit_count(table.c.signature.op("#")(signature)), _compare_with_pgvector
+        matches = _compare_in_postgresql(store, table, conditions, vector)
     else:
-        difference, compare = func.count_differing_bits(table.c.signature, signature), _compare_bytes
-    candidates = (
-        select(table.c.id).where(*conditions).order_by(difference, table.c.id).limit(COMPARED_VECTORS)
-    )
-    with store.read_transaction() as connection:
-        matches = compare(connection, table, candidates, vector)
+        cache = get_signature_cache(store.engine.url, name, store.namespace, language, repaired)
+        matches = _compare_in_process(store, table, conditions, vector, cache)
     matches.sort(key=lambda match: (-match[1], match[0]))  # ties in the order of their ids
     return dict(matches[:limit])
 
 
-def _compare_with_pgvector(
-    connection: Connection, table: Table, candidates: Select[tuple[int]], vector: Sequence[float]
+def _compare_in_postgresql(
+    store: Store, table: Table, conditions: Sequence[ColumnElement[bool]], vector: Sequence[float]
 ) -> list[tuple[int, float]]:
+    """Return pairs `(row id, dot product)` of the candidates."""
+    difference = table.c.signature.op("<~>")(compute_signature(vector))
+    candidates = select(table.c.id).where(*conditions).order_by(difference).limit(COMPARED_VECTORS)
     # This operator gives the negative dot product.
     distance: ColumnElement[float] = table.c.vector.op("<#>", return_type=Double())(vector)
     query = select(table.c.id, distance).where(table.c.id.in_(candidates))
-    return [(row_id, -negative) for row_id, negative in connection.execute(query)]
+    # The index is read until there are enough rows that meet the conditions.
+    settings = {"hnsw.ef_search": str(COMPARED_VECTORS), "hnsw.iterative_scan": "relaxed_order"}
+    with store.read_transaction() as connection:
+        connection.execute(select(*(func.set_config(key, value, True) for key, value in settings.items())))
+        return [(row_id, -negative) for row_id, negative in connection.execute(query)]
 
 
-def _compare_bytes(
-    connection: Connection, table: Table, candidates: Select[tuple[int]], vector: Sequence[float]
+def _compare_in_process(
+    store: Store,
+    table: Table,
+    conditions: Sequence[ColumnElement[bool]],
+    vector: Sequence[float],
+    cache: SignatureCache,
 ) -> list[tuple[int, float]]:
-    query = select(table.c.id, type_coerce(table.c.vector, LargeBinary)).where(table.c.id.in_(candidates))
-    unpack = struct.Struct(f"<{len(vector)}f").unpack
-    return [(row_id, sum(map(mul, vector, unpack(content)))) for row_id, content in connection.execute(query)]
+    """Return pairs `(row id, dot product)` of the candidates."""
+    signature = compute_signature(vector)
+    signatures = select(table.c.id, table.c.signature).where(*conditions)
+    vectors = select(table.c.id, type_coerce(table.c.vector, LargeBinary)).where(table.c.vector.is_not(None))
+    with CACHE_LOCK, store.read_transaction() as connection:
+        for _ in range(2):
+            cache.update(connection, signatures)
+            candidates = cache.find_nearest(signature, COMPARED_VECTORS)
+            rows = connection.execute(vectors.where(table.c.id.in_(candidates))).all()
+            if len(rows) == len(candidates):
+                break
+            cache.clear()  # some of them were forgotten
+    # Four of five numbers of the query are zero; those of the rows at the same positions are skipped.
+    numbers = [number for number in vector if number]
+    unpack = struct.Struct("<" + "".join("f" if number else "4x" for number in vector)).unpack
+    return [(row_id, sum(map(mul, numbers, unpack(content)))) for row_id, content in rows]

@@ -1,27 +1,38 @@
 """The first version of the schema: the tables as `suture.storage.database.tables` declares them.
 
 Nothing has been released yet, so no database needs a history of changes: a developer who changes the tables gives this
-version a new number that no earlier commit used, and databases of earlier checkouts are refused. The numbers `1`, `2`
-and `0001` to `0004` were used for other tables. The first change after a release writes out these tables here and gets
-its own version.
+version a new number that no earlier commit used, and databases of earlier checkouts are refused. The numbers `1` to
+`3`, and `0001` to `0004`, were used for other tables. The first change after a release writes out these tables here and
+gets its own version.
 """
 
 from __future__ import annotations
 
 from alembic import op
 
-from suture.storage.database.tables import METADATA, SEARCHED_TABLES
+from suture.storage.database.tables import MEMORY_TABLES, METADATA, SEARCHED_TABLES
+from suture.storage.tuning import SIGNATURE_INDEX_DEPTH
 
-revision = "3"
+revision = "4"
 down_revision = None
 
 
 def upgrade() -> None:
-    """Create all tables, and the indexes for full-text search."""
+    """Create all tables, and the indexes for full-text search and for near signatures."""
     METADATA.create_all(op.get_bind(), checkfirst=False)
     is_postgresql = op.get_bind().dialect.name == "postgresql"
     for table in SEARCHED_TABLES:
         (_index_words_postgresql if is_postgresql else _index_words_sqlite)(table.name)
+    for table in MEMORY_TABLES if is_postgresql else ():
+        _index_signatures(table.name)
+
+
+def _index_signatures(table: str) -> None:
+    """Create pgvector's index of near signatures; `signature_cache` replaces it in SQLite."""
+    op.execute(
+        f"CREATE INDEX ix_{table}_near_signatures ON {table} USING hnsw (signature bit_hamming_ops) "
+        f"WITH (ef_construction = {SIGNATURE_INDEX_DEPTH})"
+    )
 
 
 def _index_words_postgresql(table: str) -> None:
