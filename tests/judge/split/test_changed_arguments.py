@@ -6,6 +6,7 @@ import sys
 import tomllib
 import types
 from collections.abc import Collection
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 from judge.conftest import Judge
 from judge.split.argument_variants import CHEATS, ROUTES, list_cheating_variants
-from suture.judge.extraction.program_plans import TaskNames, plan_program
+from suture.judge.extraction.program_plans import ProgramPlan, TaskNames, plan_program
 from suture.judge.split.candidate_program import CandidateModules
 from suture.judge.split.judge_program import run_program
 from suture.judge.split.wire import dump, load
@@ -23,8 +24,8 @@ RIGHT = {
     "returns a copy": "def f(x):\n    return sorted(x)\n",
     "in place": "def f(x):\n    x.sort()\n    return x\n",
 }
-LIGHT_STEP = 7
-"""`make test` runs every seventh variant. The number shares no factor with the sizes of the parts of a variant."""
+LIGHT_STEP, HEAVY_STEP = 7, 3
+"""Each test of a route runs every n-th variant. The numbers share no factor with the sizes of a variant's parts."""
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +35,19 @@ def own_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "solution", types.ModuleType("solution"))
 
 
+@lru_cache
+def plan_test(test: str) -> ProgramPlan:
+    """Return the plan of a test, which all candidates share."""
+    plan = plan_program(test, TaskNames(files=("solution.py",), module="solution.py"))
+    assert not plan.live_reason
+    return plan
+
+
 def run_once(
     code: str, test: str, *, protects_arguments: bool, failed_lines: Collection[int] = ()
 ) -> dict[str, Any]:
     """Run a test against a fresh candidate in this process, because a sandbox for each would take minutes."""
-    plan = plan_program(test, TaskNames(files=("solution.py",), module="solution.py"))
-    assert not plan.live_reason
+    plan = plan_test(test)
     module = sys.modules["solution"] = types.ModuleType("solution")
     exec(code, module.__dict__)
     candidate = CandidateModules("/nowhere")
@@ -54,7 +62,11 @@ def run_once(
 
 def passes(code: str, test: str) -> bool:
     """Judge a candidate as `SplitRunner.try_program` does."""
-    outcome = run_once(code, test, protects_arguments=False)
+    return passes_after(run_once(code, test, protects_arguments=False), code, test)
+
+
+def passes_after(outcome: dict[str, Any], code: str, test: str) -> bool:
+    """Judge a candidate by the outcome of its first run."""
     if outcome["passed"] and outcome.get("changing_call"):
         outcome = run_protected(code, test)
     return bool(outcome["passed"])
@@ -70,11 +82,15 @@ def run_protected(code: str, test: str) -> dict[str, Any]:
 
 
 def check_variants(route: str, step: int) -> None:
-    for name, code, test in list(list_cheating_variants(route))[::step]:
-        assert run_once(code, test, protects_arguments=False)["passed"], f"{name}: it would fail anyway"
-        assert not passes(code, test), name
-        assert passes(RIGHT["returns a copy"], test), name
-        assert passes(RIGHT["in place"], test), name
+    """Check every n-th variant of a route. Each route starts at another one, so that together they check all."""
+    right_passes = lru_cache(passes)  # several cheats share a test
+    first_variant = list(ROUTES).index(route) % step
+    for name, code, test in list(list_cheating_variants(route))[first_variant::step]:
+        first = run_once(code, test, protects_arguments=False)
+        assert first["passed"], f"{name}: it would fail anyway"
+        assert not passes_after(first, code, test), name
+        assert right_passes(RIGHT["returns a copy"], test), name
+        assert right_passes(RIGHT["in place"], test), name
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -85,7 +101,7 @@ def test_no_route_to_a_changed_argument_passes(route: str) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("route", ROUTES)
 def test_no_variant_of_a_changed_argument_passes(route: str) -> None:
-    check_variants(route, 1)
+    check_variants(route, HEAVY_STEP)
 
 
 @pytest.mark.parametrize("row", CORPUS["cheat"], ids=lambda row: row["name"])
