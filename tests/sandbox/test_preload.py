@@ -290,7 +290,7 @@ async def test_a_run_uses_the_interpreter_that_was_prepared_for_it(sandbox: Bubb
         f"import time; began = time.monotonic(); time.sleep(2); {MARK_AS_FORKED}; sys.began = began"
     )
     request = replace(program_request("import sys; print(sys.began)"), preload=slow_preload)
-    await sandbox.prepare_run(replace(request, files={}))
+    await sandbox.prepare_runs(replace(request, files={}), 1)
     await asyncio.sleep(1)
     requested_s = time.monotonic()
     result = await sandbox.run(request)
@@ -298,10 +298,23 @@ async def test_a_run_uses_the_interpreter_that_was_prepared_for_it(sandbox: Bubb
 
 
 @pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
+async def test_interpreters_are_prepared_one_after_the_other(sandbox: BubblewrapSandbox) -> None:
+    slow_preload = (
+        f"import time; began = time.monotonic(); time.sleep(1); {MARK_AS_FORKED}; sys.began = began"
+    )
+    request = replace(program_request("import sys; print(sys.began)"), preload=slow_preload)
+    requested_s = time.monotonic()
+    await sandbox.prepare_runs(replace(request, files={}), 2)
+    results = await asyncio.gather(sandbox.run(request), sandbox.run(request))
+    first_s, second_s = sorted(float(result.stdout) for result in results)
+    assert requested_s < first_s < second_s - 1
+
+
+@pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
 async def test_closing_ends_what_was_prepared_and_never_used(sandbox: BubblewrapSandbox) -> None:
     await sandbox.capabilities()
     tasks = asyncio.all_tasks()
-    await sandbox.prepare_run(replace(program_request(""), preload=f"{MARK_AS_FORKED}; import uuid"))
+    await sandbox.prepare_runs(replace(program_request(""), preload=f"{MARK_AS_FORKED}; import uuid"), 2)
     assert asyncio.all_tasks() > tasks
     await sandbox.close()
     assert asyncio.all_tasks() <= tasks
@@ -310,7 +323,7 @@ async def test_closing_ends_what_was_prepared_and_never_used(sandbox: Bubblewrap
 @pytest.mark.parametrize("sandbox", ["warm"], indirect=True)
 async def test_a_run_reports_what_its_preparation_could_not_start(sandbox: BubblewrapSandbox) -> None:
     request = replace(program_request("print('ran')"), preload="raise SystemExit('never ready')")
-    await sandbox.prepare_run(request)
+    await sandbox.prepare_runs(request, 1)
     assert (await sandbox.run(request)).stdout == b"ran\n"
 
 

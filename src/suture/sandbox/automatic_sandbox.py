@@ -105,9 +105,9 @@ class AutomaticSandbox:
         async with (await self._choose()).open(request) as channel:
             yield channel
 
-    async def prepare_run(self, request: RunRequest) -> None:
+    async def prepare_runs(self, request: RunRequest, count: int) -> None:
         """See `contract.SupportsPreparation`. That the substitute is used is reported later, with the first use."""
-        await (await self._find_usable()).prepare_run(request)
+        await (await self._find_usable()).prepare_runs(request, count)
 
     async def close(self) -> None:
         """See `contract.Sandbox.close`."""

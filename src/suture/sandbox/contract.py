@@ -272,10 +272,13 @@ class SupportsCloseCallbacks(Sandbox, Protocol):
 class SupportsPreparation(Sandbox, Protocol):
     """A sandbox that can get ready for a program before all of its request is known."""
 
-    async def prepare_run(self, request: RunRequest) -> None:
-        """Start what a run needs that has the same interpreter, mounts, limits and `preload` as this request.
+    async def prepare_runs(self, request: RunRequest, count: int) -> None:
+        """Start what runs need that have the same interpreter, mounts, limits and `preload` as this request.
 
-        Nothing of the request runs. The next such run waits until this is ready, instead of starting it again.
+        Nothing of the request runs. The next such runs wait until this is ready, instead of starting it again.
+
+        Args:
+            count: How many such runs there will be at once. What the first one needs is started first.
 
         Raises:
             SandboxUnavailable: No sandbox can be built here.

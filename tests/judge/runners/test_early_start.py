@@ -24,7 +24,7 @@ class RecordingSandbox(BubblewrapSandbox):
     prepared: list[RunRequest]
     ran: list[RunRequest]
 
-    async def prepare_run(self, request: RunRequest) -> None:
+    async def prepare_runs(self, request: RunRequest, count: int) -> None:
         self.prepared.append(request)
 
     async def run(self, request: RunRequest) -> RunResult:

@@ -24,6 +24,8 @@ from suture.sandbox import Sandbox, SupportsPreparation, discover_interpreter, l
 
 DEFAULT_COMMAND = ("python", "-m", "pytest")
 TEST_FILES = ("test_*.py", "*_test.py")
+RUNS_AT_ONCE = 2
+"""The first run of the tests, and the search's own process or what measures the coverage."""
 MAX_FOLDERS = 50
 """Folders in which a test file is looked for."""
 
@@ -40,7 +42,9 @@ async def open_early_sandbox(settings: Settings, project: Path, test: str | None
         UsageError: The settings name no usable sandbox.
     """
     sandbox = open_sandbox(settings.sandbox, keys=settings.keys, cache=settings.paths.cache)
-    starting = asyncio.create_task(_start_pytest(sandbox, settings, project, test or settings.project.test or ""))
+    starting = asyncio.create_task(
+        _start_pytest(sandbox, settings, project, test or settings.project.test or "")
+    )
     try:
         yield sandbox
     finally:
@@ -56,14 +60,12 @@ async def _start_pytest(sandbox: Sandbox, settings: Settings, project: Path, tes
         is_likely = is_pytest_command(command) if test else has_pytest_tests(project)
         if not is_likely or not isinstance(sandbox, SupportsPreparation):
             return
-        found = await asyncio.to_thread(
-            discover_interpreter, project, os.environ, settings.sandbox.python
-        )
+        found = await asyncio.to_thread(discover_interpreter, project, os.environ, settings.sandbox.python)
         interpreter = lend_pytest(found)
         if interpreter is not None and not interpreter.loaned_pytest:
             task = Task(statement="", kind="heal", test_command=command)
             line = CommandLine(task=task, settings=settings.sandbox, interpreter=interpreter)
-            await sandbox.prepare_run(PytestRunner(line, sandbox).early_request())
+            await sandbox.prepare_runs(PytestRunner(line, sandbox).early_request(), RUNS_AT_ONCE)
 
 
 def has_pytest_tests(project: Path) -> bool:

@@ -150,12 +150,12 @@ class BubblewrapSandbox(BaseSandbox):
         """
         return await self.run_with(request, partial(self.start_run, writable_dir=str(folder)))
 
-    async def prepare_run(self, request: RunRequest) -> None:
+    async def prepare_runs(self, request: RunRequest, count: int) -> None:
         """See `contract.SupportsPreparation`."""
         path, mode = await self._choose()
         if mode == "warm":
             mounts = plan_mounts_cached((*self._interpreter_mounts, *request.mounts))
-            self._launcher.prepare(path, request, mounts)
+            self._launcher.prepare(path, request, mounts, count)
 
     @asynccontextmanager
     async def start_run(

@@ -185,9 +185,9 @@ class BubblewrapLauncher:
         await self._warm.close()
         self._stages.close()
 
-    def prepare(self, path: str, request: RunRequest, mounts: Sequence[Mount]) -> None:
-        """Start the zygote that a similar request will need in warm mode; the arguments are as for `start_run`."""
-        self._warm.prepare(request, mounts, partial(self._start_zygote, path))
+    def prepare(self, path: str, request: RunRequest, mounts: Sequence[Mount], count: int) -> None:
+        """Start the zygotes that similar requests will need in warm mode; other arguments are as for `start_run`."""
+        self._warm.prepare(request, mounts, partial(self._start_zygote, path), count)
 
     def start_run(
         self,

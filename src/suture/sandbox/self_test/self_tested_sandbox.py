@@ -127,11 +127,11 @@ class SelfTestedSandbox:
         async with self._sandbox.open(request) as channel:
             yield channel
 
-    async def prepare_run(self, request: RunRequest) -> None:
+    async def prepare_runs(self, request: RunRequest, count: int) -> None:
         """See `contract.SupportsPreparation`. A sandbox below the minimum level raises `SandboxUnavailable`."""
         await self._require_minimum_level()
         if isinstance(self._sandbox, SupportsPreparation):
-            await self._sandbox.prepare_run(request)
+            await self._sandbox.prepare_runs(request, count)
 
     async def close(self) -> None:
         """See `contract.Sandbox.close`."""

@@ -38,7 +38,7 @@ class ZygotePool:
         # Set when a zygote may have become idle, and then replaced by a new event.
         self._changed = asyncio.Event()
         self._background_starts: set[asyncio.Task[None]] = set()
-        self._prepared: dict[Hashable, asyncio.Task[None]] = {}
+        self._prepared: dict[Hashable, list[asyncio.Task[None]]] = {}
         self._closed = False
 
     @asynccontextmanager
@@ -64,8 +64,8 @@ class ZygotePool:
         Raises:
             SandboxBroken: The pool was closed in the meantime.
         """
-        if (preparing := self._prepared.pop(key, None)) is not None:
-            await asyncio.wait([preparing])
+        if preparing := self._prepared.get(key):
+            await asyncio.wait([preparing.pop(0)])
         may_wait = expensive and not start_next
         zygote = self._take_idle(key) or (await self._wait_for_idle(key, may_be_long) if may_wait else None)
         if zygote is None:
@@ -85,13 +85,19 @@ class ZygotePool:
             else:
                 await self._put_back(key, zygote)
 
-    def prepare(self, key: Hashable, start: ZygoteStarter) -> None:
-        """Start a zygote for the next run with this key, which waits until it is ready."""
-        if not self._closed and key not in self._prepared:
-            self._prepared[key] = self._begin_start(key, start)
+    def prepare(self, key: Hashable, start: ZygoteStarter, count: int) -> None:
+        """Start zygotes for the next runs with this key, one after the other; each run waits until its own is ready."""
+        if self._closed or key in self._prepared:
+            return
+        tasks: list[asyncio.Task[None]] = []
+        self._prepared[key] = tasks
+        for _ in range(count):
+            tasks.append(self._begin_start(key, start, after=tasks[-1] if tasks else None))
 
-    def _begin_start(self, key: Hashable, start: ZygoteStarter) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._start_in_background(key, start))
+    def _begin_start(
+        self, key: Hashable, start: ZygoteStarter, after: asyncio.Task[None] | None = None
+    ) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._start_in_background(key, start, after))
         self._background_starts.add(task)
         task.add_done_callback(self._background_starts.discard)
         return task
@@ -119,7 +125,11 @@ class ZygotePool:
         if self._starting_count[key] + ready_count < min(self._busy_count[key], tuning.MAX_IDLE_ZYGOTES):
             self._begin_start(key, start)
 
-    async def _start_in_background(self, key: Hashable, start: ZygoteStarter) -> None:
+    async def _start_in_background(
+        self, key: Hashable, start: ZygoteStarter, after: asyncio.Task[None] | None
+    ) -> None:
+        if after is not None:
+            await asyncio.wait([after])
         try:
             await self._put_back(key, await self._start(key, start))
         except (SandboxNotStarted, SandboxError, OSError):
@@ -251,16 +261,18 @@ class WarmRunner:
         request: RunRequest,
         mounts: Sequence[Mount],
         start: Callable[[Sequence[Mount], ZygoteSpec], Awaitable[Zygote]],
+        count: int,
         *,
         size_key: Hashable = None,
     ) -> None:
-        """Start the zygote that a run of a similar request will need; the arguments are as for `start_run`.
+        """Start the zygotes that so many runs of similar requests will need; other arguments are as for `start_run`.
 
         Raises:
             SandboxNotStarted: A folder that is to be shown does not exist.
         """
         spec = next(self._suitable_specs(request))
-        self._zygotes.prepare((size_key, _identify_mounts(mounts), spec), partial(start, mounts, spec))
+        key = (size_key, _identify_mounts(mounts), spec)
+        self._zygotes.prepare(key, partial(start, mounts, spec), count)
 
     @asynccontextmanager
     async def start_run(

@@ -109,13 +109,13 @@ class ZygoteSandbox(BaseSandbox):
         """End every zygote and its place. Safe to call twice."""
         await self._zygotes.close()
 
-    async def prepare_run(self, request: RunRequest) -> None:
+    async def prepare_runs(self, request: RunRequest, count: int) -> None:
         """See `contract.SupportsPreparation`."""
         await self.choose_mode()
         if self._mode == "warm":
             mounts = plan_mounts_cached((*self._interpreter_mounts, *request.mounts))
             start = partial(self.start, request.limits, True)
-            self._zygotes.prepare(request, mounts, start, size_key=(request.limits.total_memory_mb,))
+            self._zygotes.prepare(request, mounts, start, count, size_key=(request.limits.total_memory_mb,))
 
     @asynccontextmanager
     async def start_run(
