@@ -23,7 +23,7 @@ from suture.core.settings import (
     Settings,
 )
 from suture.judge import check_candidate, prepare_suite
-from suture.judge.mutation_testing.mutant_runs import build_mutant_detector
+from suture.judge.mutation_testing.mutant_runs import open_mutant_detector
 from suture.sandbox import BubblewrapSandbox, discover_programs
 from suture.testing import ScriptedModel
 
@@ -103,6 +103,6 @@ async def test_a_mutant_that_does_not_compile_is_not_detected(
 
     assert verdict.passed
 
-    detect = await build_mutant_detector(suite, {}, verdict)
-    assert await detect({"shop.go": code.replace("a + b", "a - b")})
-    assert not await detect({"shop.go": code.replace("a + b", "a < b")})
+    mutants = [{"shop.go": code.replace("a + b", changed)} for changed in ("a - b", "a < b")]
+    async with open_mutant_detector(suite, {}, verdict) as find_noticed:
+        assert await find_noticed(mutants) == [True, False]

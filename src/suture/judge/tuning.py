@@ -126,6 +126,10 @@ MIN_MUTANT_TIMEOUT_S = 10.0
 MUTANT_TIMEOUT_FACTOR = 5
 """How many times longer than the suite a mutant's run may take. Many mutants never end."""
 
+MIN_MUTANT_CPU_S = 0.5
+"""Minimum CPU seconds after which one test on a mutant counts as endless, in a process that has collected the tests.
+Chosen by judgement: most tests take milliseconds."""
+
 # Minimisation of a change
 
 MAX_RESTORED_BLOCKS = 3

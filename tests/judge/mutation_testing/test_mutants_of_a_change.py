@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -64,12 +64,12 @@ OTHER_LANGUAGES: list[tuple[Language, str, str]] = [
 ]
 
 
-async def always_fails(files: Mapping[str, str]) -> bool:
-    return False
+async def notice_none(mutants: Sequence[Mapping[str, str]]) -> list[bool]:
+    return [False] * len(mutants)
 
 
-async def always_passes(files: Mapping[str, str]) -> bool:
-    return True
+async def notice_all(mutants: Sequence[Mapping[str, str]]) -> list[bool]:
+    return [True] * len(mutants)
 
 
 async def test_a_long_reply_does_not_block_the_event_loop() -> None:
@@ -97,7 +97,7 @@ async def test_the_time_limit_holds_while_mutants_are_generated() -> None:
     score = await measure_mutation_score(
         after,
         find_touched_by_file({}, after),
-        always_passes,
+        notice_all,
         max_mutants=SELECTED_MUTANTS,
         timeout_s=0.01,
         language="python",
@@ -120,7 +120,7 @@ async def test_mutants_that_were_not_run_count_as_survivors() -> None:
     after = {"m.py": ORDINARY.encode()}
     lines_by_file = find_touched_by_file({}, after)
     score = await measure_mutation_score(
-        after, lines_by_file, always_passes, max_mutants=3, timeout_s=60, language="python"
+        after, lines_by_file, notice_all, max_mutants=3, timeout_s=60, language="python"
     )
     assert (len(score.mutants), score.selected, score.min_score) == (
         3,
@@ -130,7 +130,7 @@ async def test_mutants_that_were_not_run_count_as_survivors() -> None:
     assert score.unmeasured == "mutant_limit"
 
     full_score = await measure_mutation_score(
-        after, lines_by_file, always_passes, max_mutants=1_000, timeout_s=60, language="python"
+        after, lines_by_file, notice_all, max_mutants=1_000, timeout_s=60, language="python"
     )
     assert (len(full_score.mutants), full_score.min_score, full_score.unmeasured) == (
         SELECTED_MUTANTS,
@@ -139,7 +139,7 @@ async def test_mutants_that_were_not_run_count_as_survivors() -> None:
     )
 
     empty_score = await measure_mutation_score(
-        after, lines_by_file, always_fails, max_mutants=0, timeout_s=60, language="python"
+        after, lines_by_file, notice_none, max_mutants=0, timeout_s=60, language="python"
     )
     assert (empty_score.selected, empty_score.mutants, empty_score.min_score) == (SELECTED_MUTANTS, (), 0.0)
 
@@ -149,7 +149,7 @@ async def test_a_change_without_mutants_has_no_score() -> None:
     score = await measure_mutation_score(
         after,
         find_touched_by_file({}, after),
-        always_fails,
+        notice_none,
         max_mutants=SELECTED_MUTANTS,
         timeout_s=60,
         language="python",
@@ -193,7 +193,7 @@ async def test_an_unparsable_file_has_no_mutants_and_a_reason(
     score = await measure_mutation_score(
         after,
         find_mutable_lines({}, after, language),
-        always_fails,
+        notice_none,
         max_mutants=SELECTED_MUTANTS,
         timeout_s=60,
         language=language,

@@ -102,6 +102,5 @@ async def test_a_check_beside_a_large_suite_notices_mutants(
     verdict = await check_candidate(Candidate(files=change, origin="sample"), suite)
     assert len(verdict.passed) == 2
 
-    is_noticed = await mutant_runs.build_mutant_detector(suite, change, verdict)
-
-    assert await is_noticed({"solution.py": code.replace("5", "6")})
+    async with mutant_runs.open_mutant_detector(suite, change, verdict) as find_noticed:
+        assert await find_noticed([{"solution.py": code.replace("5", "6")}]) == [True]

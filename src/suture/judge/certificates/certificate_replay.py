@@ -35,8 +35,8 @@ from suture.judge.confidence import compute_certified_confidence, limit_confiden
 from suture.judge.coverage.coverage_run import find_touched_by_file, measure_coverage
 from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.mutation_testing.mutant_runs import (
-    build_mutant_detector,
     find_mutable_lines,
+    open_mutant_detector,
     replay_mutants,
     select_mutants,
 )
@@ -52,6 +52,7 @@ from suture.judge.signs import (
     render_tampering_warning,
 )
 from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
+from suture.judge.trials.changed_code import ChangedCode, open_changed_code
 from suture.project.languages import Interpreter
 from suture.project.workspace import DiffDoesNotApply, decode_text
 from suture.sandbox import Sandbox
@@ -140,9 +141,11 @@ async def replay_certificate(
         found = capabilities if is_rule_relevant(task, verdict) else ()
         require(found == certificate.capabilities, "after", UNNAMED_CAPABILITIES)
         yield confirm("after", _render_after(certificate, verdict, settings.loop.trust_threshold))
-        yield await _replay_coverage(certificate, suite_with_packages, after)
-        yield await _replay_mutation(certificate, suite_with_packages, candidate, after, verdict)
-        signs = await _find_signs(certificate, candidate, suite_with_packages, verdict)
+        opened = open_changed_code(suite_with_packages, changed_files, certificate.fixed, verdict.passed)
+        async with opened as code:
+            yield await _replay_coverage(certificate, suite_with_packages, after, code)
+            yield await _replay_mutation(certificate, suite_with_packages, candidate, after, verdict, code)
+            signs = await _find_signs(certificate, candidate, suite_with_packages, verdict, code)
         yield _replay_signs(certificate, signs)
         yield _replay_confidence(certificate, before, verdict, signs, settings)
     except ClaimRefuted as refuted:
@@ -254,7 +257,7 @@ def _require_after(
 
 
 async def _replay_coverage(
-    certificate: Certificate, suite: Suite, after: Mapping[str, bytes]
+    certificate: Certificate, suite: Suite, after: Mapping[str, bytes], code: ChangedCode | None
 ) -> ReplayedClaim:
     certified = certificate.coverage
     statements = find_touched_by_file(suite.task.files, after)
@@ -265,7 +268,7 @@ async def _replay_coverage(
         require(is_consistent, "coverage", "the changed statements are not the certified ones")
         return _confirm_unmeasured("coverage", certified.unmeasured)
     require_equal("coverage", certified.changed, changed)
-    measured = await measure_coverage(suite, after, fixed=certificate.fixed)
+    measured = await measure_coverage(suite, after, fixed=certificate.fixed, code=code)
     if measured.unmeasured:
         reason = render_unmeasured(measured.unmeasured)
         raise ClaimRefuted("coverage", f"it cannot be measured here: {reason}")
@@ -279,7 +282,12 @@ def _confirm_unmeasured(name: ClaimName, reason: UnmeasuredReason) -> ReplayedCl
 
 
 async def _replay_mutation(
-    certificate: Certificate, suite: Suite, candidate: Candidate, after: Mapping[str, bytes], verdict: Verdict
+    certificate: Certificate,
+    suite: Suite,
+    candidate: Candidate,
+    after: Mapping[str, bytes],
+    verdict: Verdict,
+    code: ChangedCode | None,
 ) -> ReplayedClaim:
     certified = certificate.mutation
     if certified.selected is None:
@@ -303,9 +311,10 @@ async def _replay_mutation(
     require(is_consistent, "mutation", "it is not stated whether all deliberate mistakes were tried")
     are_in_change = all(run.path in candidate.files for run in runs)
     require(are_in_change, "mutation", "a deliberate mistake is in a file that the change does not touch")
-    is_noticed = await build_mutant_detector(suite, candidate.files, verdict, certificate.fixed)
+    detector = open_mutant_detector(suite, candidate.files, verdict, certificate.fixed, code=code)
     try:
-        replayed_runs = await replay_mutants(after, runs, is_noticed)
+        async with detector as find_noticed:
+            replayed_runs = await replay_mutants(after, runs, find_noticed)
     except DiffDoesNotApply as fault:
         raise ClaimRefuted("mutation", str(fault)) from fault
     pairs = zip(certified.mutants, replayed_runs, strict=True)
@@ -321,7 +330,7 @@ async def _replay_mutation(
 
 
 async def _find_signs(
-    certificate: Certificate, candidate: Candidate, suite: Suite, verdict: Verdict
+    certificate: Certificate, candidate: Candidate, suite: Suite, verdict: Verdict, code: ChangedCode | None
 ) -> list[FileSign]:
     """Return the signs that the change games the tests.
 
@@ -351,7 +360,7 @@ async def _find_signs(
     signs += find_verdict_signs(suite.task, verdict)
     if certificate.claims.shows_memorising:
         return signs
-    return [*signs, *(await find_memorised_examples(candidate, suite, certificate.fixed)).signs]
+    return [*signs, *(await find_memorised_examples(candidate, suite, certificate.fixed, code=code)).signs]
 
 
 def _replay_signs(certificate: Certificate, signs: Sequence[FileSign]) -> ReplayedClaim:

@@ -17,6 +17,8 @@ from suture.judge.coverage.reached_functions import Place
 from suture.judge.runners.pytest_runner import RunAddition
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.sandbox_programs import PRIVATE_FOLDER, drop_private_files, make_program_limits
+from suture.judge.trials.changed_code import ChangedCode
+from suture.judge.trials.process_reports import unpack_lines
 from suture.project.languages import LANGUAGES, Interpreter, program_environment, resolve_command
 from suture.project.python_source.parsing import first_line, parse_module
 from suture.project.workspace import changed_ranges, decode_text, overlay_candidate
@@ -118,7 +120,12 @@ def find_touched_by_file(
 
 
 async def measure_coverage(
-    suite: Suite, after: Mapping[str, bytes], tests: Collection[str] = (), *, fixed: Collection[str] = ()
+    suite: Suite,
+    after: Mapping[str, bytes],
+    tests: Collection[str] = (),
+    *,
+    fixed: Collection[str] = (),
+    code: ChangedCode | None = None,
 ) -> CoverageResult:
     """Run a suite's test command on changed files, and record which of the touched statements run.
 
@@ -126,15 +133,18 @@ async def measure_coverage(
         after: The project with the change.
         tests: Ids of test functions, and test files, that reach the change; empty for all. Only pytest selects tests.
         fixed: Ids of the tests that pass only with the change. If they run all of it, no other test needs to run.
+        code: The changed code, if it is open: the fixed tests run there.
     """
-    if fixed and suite.command is not None and suite.command.is_pytest:
-        result = await measure_coverage(suite, after, fixed)
-        if result.unmeasured is None and result.covered_count == result.changed_count:
-            return result
     statements_by_path = find_touched_by_file(suite.task.files, after)
     changed = {
         path: tuple(lines.start for lines in statements) for path, statements in statements_by_path.items()
     }
+    if fixed and changed and suite.command is not None and suite.command.is_pytest:
+        result = await (
+            _trace(code, statements_by_path, fixed) if code else measure_coverage(suite, after, fixed)
+        )
+        if result.unmeasured is None and result.covered_count == result.changed_count:
+            return result
     if not changed:
         is_python = LANGUAGES[suite.task.language].parsed
         return CoverageResult(unmeasured="no_changed_code" if is_python else "python_only")
@@ -150,11 +160,29 @@ async def measure_coverage(
         executed = await record_executed_lines(argv, files, statements_by_path, suite, interpreter)
     if executed is None:
         return CoverageResult(unmeasured="no_python_started", changed=changed)
+    return _make_result(statements_by_path, executed)
+
+
+def _make_result(
+    statements_by_path: Mapping[str, Sequence[range]], executed: Collection[tuple[str, int]]
+) -> CoverageResult:
+    changed = {path: tuple(lines.start for lines in ranges) for path, ranges in statements_by_path.items()}
     covered = {
-        path: tuple(lines.start for lines in statements if any((path, line) in executed for line in lines))
-        for path, statements in statements_by_path.items()
+        path: tuple(lines.start for lines in ranges if any((path, line) in executed for line in lines))
+        for path, ranges in statements_by_path.items()
     }
     return CoverageResult(changed=changed, covered=covered)
+
+
+async def _trace(
+    code: ChangedCode, statements: Mapping[str, Sequence[range]], tests: Collection[str]
+) -> CoverageResult:
+    """Return which statements a few tests run in the process that has collected them; there may be more."""
+    reports = (await code.trace(tests)).values()
+    executed = {(path, line) for path in statements for line in await code.find_import_lines(path)}
+    for report in reports:
+        executed |= {(path, line) for path in statements for line in unpack_lines(report.lines.get(path, ""))}
+    return _make_result(statements, executed)
 
 
 async def _record_in_pytest(

@@ -6,12 +6,13 @@ task's asserts. Only calls whose arguments are literals can be made again.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -26,13 +27,14 @@ from suture.judge.differential.input_generation import read_arguments
 from suture.judge.differential.recorded_calls import PlannedCall, get_function_name
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.suite import Suite
+from suture.judge.trials.changed_code import ChangedCode
 from suture.judge.trials.command_trials import decode_answers
 from suture.judge.trials.process_reports import ExecutionReport
 from suture.judge.trials.spectrum import is_call
 from suture.judge.trials.trial_records import ObservedCall, Proposal
 from suture.judge.trials.trial_worker import TrialWorker
 from suture.judge.trials.tuning import CALL_CPU_S, CALL_WORKER_SPARE_S
-from suture.judge.tuning import EXAMPLE_CALL_TIMEOUT_S, MAX_EXAMPLE_TESTS
+from suture.judge.tuning import EXAMPLE_CALL_TIMEOUT_S
 from suture.judge.verdicts import run_programs
 from suture.project.languages import find_search_command
 from suture.project.workspace import decode_text, overlay_candidate
@@ -115,9 +117,11 @@ class RecordedExamples:
 
     Attributes:
         calls: `None` until they are recorded.
+        code: The changed code, if it is open: the calls are recorded and made there.
     """
 
     calls: Sequence[ObservedCall] | None = None
+    code: ChangedCode | None = None
 
 
 @asynccontextmanager
@@ -199,13 +203,15 @@ class _TrialVersion:
     """Calls functions of one version of a project in a pytest process of trials.
 
     Args:
-        worker: The process, already started.
+        use_worker: Lends a process that is started.
         path: Path of a file that the process may replace.
         timeout_s: Wall-clock seconds after which no further call is made.
     """
 
-    def __init__(self, worker: TrialWorker, path: str, timeout_s: float) -> None:
-        self._worker, self._number = worker, 0
+    def __init__(
+        self, use_worker: Callable[[], AbstractAsyncContextManager[TrialWorker]], path: str, timeout_s: float
+    ) -> None:
+        self._use_worker, self._number = use_worker, 0
         self._unchanged = Proposal(path=path, edits=(), label="", score=1.0, operators=())
         self._end_s = time.monotonic() + timeout_s
 
@@ -213,7 +219,8 @@ class _TrialVersion:
         """Make the calls, each within `CALL_CPU_S`."""
         self._number += 1
         left_s = max(0.0, self._end_s - time.monotonic())
-        report = await self._worker.call(self._unchanged, self._number, calls, CALL_CPU_S, left_s)
+        async with self._use_worker() as worker:
+            report = await worker.call(self._unchanged, self._number, calls, CALL_CPU_S, left_s)
         texts = decode_answers(report.answers) if report is not None else None
         if not texts:
             return ObservedAnswers()
@@ -238,39 +245,24 @@ async def _open_trial_versions(
         return
     path = next(iter(old_texts))
     async with AsyncExitStack() as stack:
-        versions = []
-        for command, texts in ((before, old_texts), (after, changed)):
-            worker = TrialWorker(command, texts, list(texts), timeout_s + CALL_WORKER_SPARE_S)
-            stack.push_async_callback(worker.close)
-            await worker.start()
-            versions.append(_TrialVersion(worker, path, timeout_s))
+        worker = TrialWorker(before, old_texts, list(old_texts), timeout_s + CALL_WORKER_SPARE_S)
+        stack.push_async_callback(worker.close)
+        code = recorded.code or ChangedCode(after, changed)
+        if recorded.code is None:
+            stack.push_async_callback(code.close)
+        await asyncio.gather(worker.start(), code.collect())
         if recorded.calls is None:
-            recorded.calls = await _record_calls(worker, fixed, timeout_s)
+            reports = await code.trace(fixed)
+            recorded.calls = [call for report in reports.values() for call in _read_calls(report)]
         calls = recorded.calls
         counts = Counter((call.path, call.function, call.arguments) for call in calls)
         yield ComparedVersions(
-            before=versions[0],
-            after=versions[1],
+            before=_TrialVersion(lambda: nullcontext(worker), path, timeout_s),
+            after=_TrialVersion(code.use_worker, path, timeout_s),
             examples=tuple(counts),
             unrepeatable=_find_unrepeatable(calls),
             repeated=frozenset(call for call, count in counts.items() if count > 1),
         )
-
-
-async def _record_calls(worker: TrialWorker, fixed: Sequence[str], timeout_s: float) -> list[ObservedCall]:
-    """Return the calls of the changed files that the fixed tests make."""
-    collection = await worker.collect(trace=False, timeout_s=timeout_s)
-    if collection is None:
-        return []
-    known = set(fixed)
-    tests = [test for test in dict.fromkeys(collection.collected) if test in known][:MAX_EXAMPLE_TESTS]
-    if not tests:
-        return []
-    calls: list[ObservedCall] = []
-    reports = worker.run_unchanged(tests, trace=True, slow={}, limit_cpu_s=timeout_s, timeout_s=timeout_s)
-    async for report in reports:
-        calls += _read_calls(report)
-    return calls
 
 
 def _find_unrepeatable(recorded: Sequence[ObservedCall]) -> frozenset[tuple[str, str]] | None:

@@ -16,6 +16,7 @@ from suture.judge.differential.special_branch import SpecialBranch
 from suture.judge.differential.special_branches import find_special_branches
 from suture.judge.signs import FileSign, TamperingCode, TamperingWarning
 from suture.judge.suite import Suite
+from suture.judge.trials.changed_code import ChangedCode
 from suture.judge.tuning import EXAMPLES_TIMEOUT_S
 
 
@@ -45,6 +46,7 @@ async def find_memorised_examples(
     timeout_s: float = EXAMPLES_TIMEOUT_S,
     total_s: float = math.inf,
     parts: bool = True,
+    code: ChangedCode | None = None,
 ) -> ExampleSearch:
     """Search a change for functions, and for new branches and tables, that serve only the examples of the tests.
 
@@ -56,6 +58,7 @@ async def find_memorised_examples(
         timeout_s: Wall-clock seconds for the comparison of the whole change, and again for each part.
         total_s: Wall-clock seconds for all of it. What is found until then counts.
         parts: Whether single branches and tables are tried.
+        code: The changed code, if it is open already.
 
     Raises:
         SandboxError: The sandbox failed.
@@ -66,7 +69,7 @@ async def find_memorised_examples(
     signs: list[FileSign] = []
     possible: list[FileSign] = []
     untried: list[FileSign] = []
-    recorded = RecordedExamples()
+    recorded = RecordedExamples(code=code)
     is_compared = False
     try:
         async with asyncio.timeout(min(timeout_s, total_s)):

@@ -6,7 +6,8 @@ A mutant's run has a time limit that follows from how long the suite took, becau
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from suture.core.records import Candidate, Language, UnmeasuredReason, Verdict, content_hash
@@ -17,6 +18,8 @@ from suture.judge.coverage.coverage_run import (
     find_reaching_tests,
     find_touched_by_file,
 )
+from suture.judge.mutation_testing.mutant_trials import MutantTrials
+from suture.judge.trials.changed_code import ChangedCode, open_changed_code
 from suture.judge.trials.tuning import MAX_WHOLE_SUITE_TESTS
 from suture.judge.tuning import (
     MAX_GENERATED_MUTANTS,
@@ -114,8 +117,8 @@ def is_parsable_mutant(path: str, source: str, language: Language) -> bool:
     return LANGUAGES[language].parsed or not tree_has_error(source, path, language)
 
 
-MutantDetector = Callable[[Mapping[str, str]], Awaitable[bool]]
-"""Returns whether a test that passes on the result fails on further changed files, path -> text."""
+MutantDetector = Callable[[Sequence[Mapping[str, str]]], Awaitable[list[bool]]]
+"""Returns for each of some mutants, path -> text over the result, whether a test that passes on the result fails."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -254,7 +257,7 @@ def _choose_lines(
 async def measure_mutation_score(
     after: Mapping[str, bytes],
     statements: Mapping[str, Sequence[range]],
-    is_noticed: MutantDetector,
+    find_noticed: MutantDetector,
     *,
     max_mutants: int,
     timeout_s: float,
@@ -274,7 +277,7 @@ async def measure_mutation_score(
             runs = selection.mutants[:max_mutants]
             # Round by round, so that finished rounds count when the time runs out.
             for start in range(0, len(runs), MUTANTS_PER_ROUND):
-                done += await replay_mutants(after, runs[start : start + MUTANTS_PER_ROUND], is_noticed)
+                done += await replay_mutants(after, runs[start : start + MUTANTS_PER_ROUND], find_noticed)
     except TimeoutError:
         pass
     if selection is None:
@@ -295,72 +298,75 @@ async def measure_mutation_score(
 
 
 async def replay_mutants(
-    after: Mapping[str, bytes], runs: Sequence[MutantRun], is_noticed: MutantDetector
+    after: Mapping[str, bytes], runs: Sequence[MutantRun], find_noticed: MutantDetector
 ) -> list[MutantRun]:
     """Return the same mutants with what the tests say about them now.
 
     Raises:
         DiffDoesNotApply: A mutant's diff does not apply to the result.
     """
-
-    async def replay(run: MutantRun) -> MutantRun:
-        changed = apply_diff({run.path: _encode(decode_text(after[run.path]))}, run.diff)
-        mutated = changed[run.path].decode("utf-8", "surrogateescape")
-        return replace(run, killed=await is_noticed({run.path: mutated}))
-
     replayed: list[MutantRun] = []
     for start in range(0, len(runs), MUTANTS_PER_ROUND):
-        replayed += await asyncio.gather(*map(replay, runs[start : start + MUTANTS_PER_ROUND]))
+        chosen = runs[start : start + MUTANTS_PER_ROUND]
+        noticed = await find_noticed([_make_files(after, run) for run in chosen])
+        replayed += [replace(run, killed=killed) for run, killed in zip(chosen, noticed, strict=True)]
     return replayed
 
 
-async def build_mutant_detector(
+def _make_files(after: Mapping[str, bytes], run: MutantRun) -> dict[str, str]:
+    """Return the file that a mutant changes, path -> text."""
+    changed = apply_diff({run.path: _encode(decode_text(after[run.path]))}, run.diff)
+    return {run.path: changed[run.path].decode("utf-8", "surrogateescape")}
+
+
+@asynccontextmanager
+async def open_mutant_detector(
     suite: Suite,
     files: Mapping[str, str],
     verdict: Verdict,
     fixed: Collection[str] = (),
     reaching: Collection[str] | None = None,
-) -> MutantDetector:
-    """Return a function that says whether a check that passes on some files fails on a mutant of them.
+    code: ChangedCode | None = None,
+) -> AsyncIterator[MutantDetector]:
+    """Yield a function that says whether a check that passes on some files fails on mutants of them.
 
-    Tests that the change fixed run first, because they execute it. If one of them notices the mutant, the
-    others need not run. Only those that also pass without the others run first, and only with pytest: another
-    command may not be able to run some of its tests. Of a large suite, only the tests that run a changed function run
-    in addition, if nothing but the command judges the task.
+    With pytest, mutants are tried in a process that has collected the tests, if that is possible.
 
     Args:
         files: The change that passes, path -> text over the project's own files.
         fixed: Ids of the tests that the change fixed.
         reaching: Ids of the tests that can reach the changed code, if they are known: the others need not run.
+        code: The changed code, if it is open already.
     """
-    mutant_suite, is_compiled = _shorten_timeouts(suite, verdict), LANGUAGES[suite.task.language].compiled
-    first_tests: frozenset[str] = frozenset()
-    if mutant_suite.command is not None and mutant_suite.command.is_pytest and fixed:
-        first_tests = await _find_passing(mutant_suite, files, fixed)
-    get_last_tests = _LastTests(suite, mutant_suite, files, verdict, first_tests, reaching).get
+    # Each mutant's run has shorter limits than the suite, because many never end.
+    mutant_suite = _shorten_timeouts(suite, verdict)
+    runs = _MutantRuns(suite, mutant_suite, files, verdict, fixed, reaching)
+    all_tests = runs.choose_all_tests()
+    async with AsyncExitStack() as stack:
+        if code is None:
+            code = await stack.enter_async_context(open_changed_code(suite, files, fixed, all_tests or ()))
+        trials = None
+        if code is not None:
+            trials = MutantTrials(code, fixed, all_tests, mutant_suite.settings.test_timeout_s)
 
-    async def is_noticed(mutant: Mapping[str, str]) -> bool:
-        changed = {**files, **mutant}
-        # Without a command there are no first tests, and nothing could run them.
-        if first_tests and first_tests - await _find_passing(
-            mutant_suite, changed, first_tests, options="-x"
-        ):
-            return True
-        last_tests = await get_last_tests()
-        if last_tests is not None:
-            return not last_tests <= await _find_passing(mutant_suite, changed, last_tests, options="-x")
-        mutant_verdict = await check_candidate(Candidate(files=changed, origin="repair"), mutant_suite)
-        lost = verdict.passed - mutant_verdict.passed
-        if is_compiled:
-            # Where the compiler refuses the mutant no test runs, so no test noticed it.
-            lost -= {outcome.check_id for outcome in mutant_verdict.outcomes if outcome.status == "missing"}
-        return bool(lost)
+        async def find_noticed(mutants: Sequence[Mapping[str, str]]) -> list[bool]:
+            answers = [None] * len(mutants) if trials is None else await trials.find_noticed(mutants)
 
-    return is_noticed
+            async def complete(answer: bool | None, mutant: Mapping[str, str]) -> bool:
+                return await runs.is_noticed(mutant) if answer is None else answer
+
+            return await asyncio.gather(*map(complete, answers, mutants))
+
+        yield find_noticed
 
 
-class _LastTests:
-    """The tests that run on a mutant which the first tests do not notice; they are selected when first needed.
+class _MutantRuns:
+    """Runs a suite on mutants of some files.
+
+    Tests that the change fixed run first, because they execute it. If one of them notices the mutant, the
+    others need not run. Only those that also pass without the others run first, and only with pytest: another
+    command may not be able to run some of its tests. Of a large suite, only the tests that run a changed function run
+    in addition, if nothing but the command judges the task. They are selected when first needed.
 
     Args:
         mutant_suite: The suite with the time limits of a mutant's run.
@@ -372,34 +378,69 @@ class _LastTests:
         mutant_suite: Suite,
         files: Mapping[str, str],
         verdict: Verdict,
-        first_tests: frozenset[str],
+        fixed: Collection[str],
         reaching: Collection[str] | None,
     ) -> None:
         self._suite, self._mutant_suite, self._files, self._verdict = suite, mutant_suite, files, verdict
-        self._first_tests, self._reaching = first_tests, reaching
-        self._lock = asyncio.Lock()
-        self._found: tuple[frozenset[str] | None] | None = None
-
-    async def get(self) -> frozenset[str] | None:
-        """Return their ids; `None` for all tests."""
-        async with self._lock:
-            if self._found is None:
-                self._found = (await self._find(),)
-            return self._found[0]
-
-    async def _find(self) -> frozenset[str] | None:
-        suite, verdict = self._suite, self._verdict
+        self._fixed, self._reaching = fixed, reaching
+        self._is_compiled = LANGUAGES[suite.task.language].compiled
         command = suite.command
         # The task's other checks may notice a mutant too.
         is_only_source = not (suite.task.checks or suite.calls or suite.smoke or suite.diagnostics)
-        if command is None or not command.is_pytest or not is_only_source:
+        self._is_pytest = command is not None and command.is_pytest
+        self._is_only_pytest = self._is_pytest and is_only_source
+        self._lock = asyncio.Lock()
+        self._first: frozenset[str] | None = None
+        self._last: tuple[frozenset[str] | None] | None = None
+
+    def choose_all_tests(self) -> frozenset[str] | None:
+        """Return the tests one of which notices a mutant that anything notices; `None` if that is not known yet."""
+        passed = self._verdict.passed
+        if self._is_only_pytest and self._reaching is not None:
+            return passed & frozenset(self._reaching)
+        return passed if self._is_only_pytest and len(passed) <= MAX_WHOLE_SUITE_TESTS else None
+
+    async def is_noticed(self, mutant: Mapping[str, str]) -> bool:
+        """Return whether a check that passes on the files fails on further changed files, path -> text."""
+        suite, changed = self._mutant_suite, {**self._files, **mutant}
+        first_tests = await self._get_first_tests()
+        # Without a command there are no first tests, and nothing could run them.
+        if first_tests and first_tests - await _find_passing(suite, changed, first_tests, options="-x"):
+            return True
+        last_tests = await self._get_last_tests(first_tests)
+        if last_tests is not None:
+            return not last_tests <= await _find_passing(suite, changed, last_tests, options="-x")
+        verdict = await check_candidate(Candidate(files=changed, origin="repair"), suite)
+        lost = self._verdict.passed - verdict.passed
+        if self._is_compiled:
+            # Where the compiler refuses the mutant no test runs, so no test noticed it.
+            lost -= {outcome.check_id for outcome in verdict.outcomes if outcome.status == "missing"}
+        return bool(lost)
+
+    async def _get_first_tests(self) -> frozenset[str]:
+        if not self._is_pytest or not self._fixed:
+            return frozenset()
+        async with self._lock:
+            if self._first is None:
+                self._first = await _find_passing(self._mutant_suite, self._files, self._fixed)
+            return self._first
+
+    async def _get_last_tests(self, first_tests: frozenset[str]) -> frozenset[str] | None:
+        """Return the tests that run on a mutant which the first ones do not notice; `None` for the whole suite."""
+        async with self._lock:
+            if self._last is None:
+                self._last = (await self._find_last_tests(first_tests),)
+            return self._last[0]
+
+    async def _find_last_tests(self, first_tests: frozenset[str]) -> frozenset[str] | None:
+        verdict, reaching = self._verdict, self._reaching
+        if not self._is_only_pytest:
             return None
-        reaching = self._reaching
         if reaching is None and len(verdict.passed) > MAX_WHOLE_SUITE_TESTS:
-            reaching = await find_reaching_tests(suite, self._files, verdict)
+            reaching = await find_reaching_tests(self._suite, self._files, verdict)
         if reaching is None:
             return None
-        others = (verdict.passed & frozenset(reaching)) - self._first_tests
+        others = (verdict.passed & frozenset(reaching)) - first_tests
         return await _find_passing(self._mutant_suite, self._files, others)
 
 

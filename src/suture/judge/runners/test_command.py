@@ -426,6 +426,10 @@ class TestCommand:
         task = replace(self._task, files=files)
         return TestCommand(task, self.sandbox, self._line.settings, self.interpreter)
 
+    def copy_on_files(self, files: Mapping[str, bytes]) -> TestCommand:
+        """Return the same command for trials of changed files, with everything that is known about its tests."""
+        return self._copy_with_line(replace(self._line, task=replace(self._line.task, files=files)))
+
     def open_with_plugin(
         self, plugin: str, suture_files: Mapping[str, bytes], *, wall_s: float
     ) -> AbstractAsyncContextManager[Channel]:

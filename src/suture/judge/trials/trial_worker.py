@@ -63,13 +63,16 @@ class TrialWorker:
         self._channel = None
         await self._stack.aclose()
 
-    async def collect(self, *, trace: bool, timeout_s: float) -> CollectionReport | None:
+    async def collect(
+        self, *, trace: bool, timeout_s: float, files: Sequence[str] = ()
+    ) -> CollectionReport | None:
         """Collect the tests in a fork of the process; return `None` if it died or ran out of time.
 
         Args:
             trace: Whether to record the lines that run during the collection.
+            files: The test files; empty for all.
         """
-        await self._send({"op": "collect", "trace": trace})
+        await self._send({"op": "collect", "trace": trace, "test_files": list(files)})
         return next(parse_reports(await self._receive(timeout_s), CollectionReport), None)
 
     async def set_files(self, texts: Mapping[str, str], files: Sequence[str]) -> None:

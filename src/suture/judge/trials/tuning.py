@@ -104,6 +104,13 @@ CALL_GRACE_S = 2.0
 CALL_WORKER_SPARE_S = 10.0
 """How much longer than all calls the process that makes them may live."""
 
+# --- Trials of the mutants of a change
+
+MAX_CODE_PROCESSES = 4
+"""Processes that try mutants of one change side by side, as many as runs of the command do."""
+MIN_SHARED_PROCESS_S = 0.3
+"""Wall-clock seconds of a mutant's tests above which another process is started, which takes about as long."""
+
 # --- Trials by the user's whole command -------------------------------------------------------------------
 
 COMMAND_RIVALS = 10

@@ -275,10 +275,11 @@ class TrialServer:
             "traceback": self._traceback,
         }
         self._connection.write({**report, **self._tracer.take()})
+        tracer = Tracer([*self._tracer.lines])  # what the collection called is no state in which a test begins
         requests = self._task["requests"]
         requests.write({})
         forks = Forks(self._connection, requests)
-        collected = CollectedTests(items, self._outcomes, self._files, self._limits, self._tracer, forks)
+        collected = CollectedTests(items, self._outcomes, self._files, self._limits, tracer, forks)
         collected.serve(requests, self._connection)
 
     def _run_after_import(self, items: Items) -> None:
