@@ -23,7 +23,7 @@ import struct
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from operator import mul
+from operator import itemgetter, mul
 from pathlib import Path
 from typing import Any
 
@@ -171,26 +171,20 @@ def measure_nearest(url: str | None, count: int) -> dict[str, Any]:
     """Measure how many of the nearest memories a search finds."""
     texts = [create_clue(side).embedding_text for pair in PAIRS.values() for side in pair]
     vectors = [vector for vector in map(compute_vector, texts) if vector]
-    failures = METADATA.tables["failures"]
     with open_filled_store(url, count) as store:
         found = [
             list(find_nearest(store, "failures", vector, limit=SEARCH_DEPTH).values()) for vector in vectors
         ]
-        content: ColumnElement[Any] = (
-            cast(failures.c.vector, Text)
-            if store.is_postgresql
-            else type_coerce(failures.c.vector, LargeBinary)
-        )
+        # Most numbers of a query are zero, so only the others are multiplied.
+        positions = [[place for place, number in enumerate(vector) if number] for vector in vectors]
+        queries = [
+            (itemgetter(*places), list(filter(None, vector)))
+            for places, vector in zip(positions, vectors, strict=True)
+        ]
         similarities: list[list[float]] = [[] for _ in vectors]
-        with store.read_transaction() as connection:
-            for (stored,) in connection.execute(select(content)):
-                numbers = (
-                    json.loads(stored)
-                    if store.is_postgresql
-                    else struct.unpack(f"<{len(stored) // 4}f", stored)
-                )
-                for vector, values in zip(vectors, similarities, strict=True):
-                    values.append(sum(map(mul, vector, numbers)))
+        for numbers in _stored_vectors(store):
+            for (pick, vector), values in zip(queries, similarities, strict=True):
+                values.append(sum(map(mul, vector, pick(numbers))))
     shares = []
     for values, nearest in zip(similarities, found, strict=True):
         farthest = heapq.nlargest(SEARCH_DEPTH, values)[-1] - 1e-6  # PostgreSQL computes with fewer digits
@@ -201,6 +195,17 @@ def measure_nearest(url: str | None, count: int) -> dict[str, Any]:
         "with all of the nearest": shares.count(1),
         "share of the nearest that are found": round(statistics.mean(shares), 4),
     }
+
+
+def _stored_vectors(store: Store) -> Iterator[Sequence[float]]:
+    column = METADATA.tables["failures"].c.vector
+    content: ColumnElement[Any] = (
+        cast(column, Text) if store.is_postgresql else type_coerce(column, LargeBinary)
+    )
+    with store.read_transaction() as connection:
+        for (stored,) in connection.execute(select(content).execution_options(yield_per=1000)):
+            is_text = isinstance(stored, str)
+            yield json.loads(stored) if is_text else struct.unpack(f"<{len(stored) // 4}f", stored)
 
 
 def _timed_ms(store: Store, clue: FailureFingerprint) -> tuple[float, float]:
