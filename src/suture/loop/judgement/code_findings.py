@@ -16,6 +16,7 @@ from suture.judge.differential.memorised_examples import find_memorised_examples
 from suture.judge.signs import TamperingWarning, find_test_support_signs, read_test_texts
 from suture.judge.signs.change_signs import find_stubs
 from suture.judge.signs.diagnostic_signs import find_diagnostic_signs
+from suture.judge.trials.changed_code import ChangedCode
 from suture.loop.evaluation.change_warnings import find_gaming_signs
 from suture.loop.judgement.base_results import ProposedChange
 from suture.loop.judgement.test_runs import TestRuns
@@ -44,12 +45,17 @@ LARGE_CHANGE_LINES = 800
 
 
 async def find_code_findings(
-    change: ProposedChange, runs: TestRuns, fixed: tuple[str, ...], safety: SafetySettings
+    change: ProposedChange,
+    runs: TestRuns,
+    fixed: tuple[str, ...],
+    safety: SafetySettings,
+    code: ChangedCode | None,
 ) -> list[ChangeFinding]:
     """Return the findings about the code of a change.
 
     Args:
         fixed: Ids of the tests that fail before the change and pass after it.
+        code: The changed code, if it is open.
     """
     gains = makes_failing_test_pass(runs, fixed)
     findings = [
@@ -58,7 +64,7 @@ async def find_code_findings(
         *_scan(change, runs.code, safety),
     ]
     memorised = await find_memorised_examples(
-        runs.final, runs.new_suite, fixed, timeout_s=EXAMPLES_TIMEOUT_S, parts=gains
+        runs.final, runs.new_suite, fixed, timeout_s=EXAMPLES_TIMEOUT_S, parts=gains, code=code
     )
     findings += [_make_sign_finding(path, sign, gains=True) for path, sign in memorised.signs]
     findings += [

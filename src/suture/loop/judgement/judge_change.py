@@ -28,6 +28,8 @@ from suture.judge.mutation_testing.mutant_runs import (
     measure_mutation_score,
     open_mutant_detector,
 )
+from suture.judge.trials.changed_code import ChangedCode, open_changed_code
+from suture.loop.judgement.affected_tests import AffectedTests
 from suture.loop.judgement.base_results import ProposedChange
 from suture.loop.judgement.code_findings import find_code_findings, find_guard_findings, find_size_findings
 from suture.loop.judgement.test_findings import TestSources, find_test_findings, read_test_sources
@@ -159,17 +161,20 @@ async def _judge_runs(
     depth: JudgeDepth,
 ) -> Judgement:
     proof = (*tests.fixed, *tests.proving)
+    reaching, is_quick = _find_reaching(runs), depth == "quick"
+    passed = () if is_quick else reaching if reaching is not None else runs.after.passed
     tools.on_step("guards")
     guards = LEFT_OUT
-    if judgement.scope.kind != "verdict_certain":
-        guards = await _measure_guards(change, runs, proof, settings.judge, is_quick=depth == "quick")
-    tools.on_step("signs")
-    findings = [
-        *find_test_findings(sources, runs, tests),
-        *await find_code_findings(change, runs, proof, settings.safety),
-        *find_guard_findings(guards, has_proof=bool(proof)),
-        *find_size_findings(change, judgement.diff),
-    ]
+    async with open_changed_code(runs.new_suite, runs.final.files or runs.code, proof, passed) as code:
+        if judgement.scope.kind != "verdict_certain":
+            guards = await _measure_guards(change, runs, proof, settings.judge, code, is_quick=is_quick)
+        tools.on_step("signs")
+        findings = [
+            *find_test_findings(sources, runs, tests),
+            *await find_code_findings(change, runs, proof, settings.safety, code),
+            *find_guard_findings(guards, has_proof=bool(proof)),
+            *find_size_findings(change, judgement.diff),
+        ]
     findings = apply_policy(findings, settings.judge)
     outcome = decide(findings)
     if outcome != "rejected" and not runs.base.verdict.passed and not runs.after.passed:
@@ -228,11 +233,28 @@ def decide(findings: Iterable[ChangeFinding]) -> JudgementOutcome:
     return "accepted_with_remarks" if "remark" in severities else "accepted"
 
 
+def _find_affected(runs: TestRuns) -> AffectedTests | None:
+    """Return the tests that the change can affect, if they are known and not nearly all."""
+    return runs.base.affected if runs.base.affected_share <= MAX_AFFECTED_SHARE else None
+
+
+def _find_reaching(runs: TestRuns) -> frozenset[str] | None:
+    """Return the ids of those of these tests that pass; `None` for all tests."""
+    affected = _find_affected(runs)
+    return frozenset(filter(affected.contain, runs.after.passed)) if affected else None
+
+
 async def _measure_guards(
-    change: ProposedChange, runs: TestRuns, proof: tuple[str, ...], policy: JudgeSettings, *, is_quick: bool
+    change: ProposedChange,
+    runs: TestRuns,
+    proof: tuple[str, ...],
+    policy: JudgeSettings,
+    code: ChangedCode | None,
+    *,
+    is_quick: bool,
 ) -> GuardedLines:
     """Measure which changed statements the tests run, and which deliberate mistakes in them they notice."""
-    affected = runs.base.affected if runs.base.affected_share <= MAX_AFFECTED_SHARE else None
+    affected = _find_affected(runs)
     suite, language = runs.new_suite, runs.new_suite.task.language
     behaviour = _find_behaviour(change, runs.code)
     if not any(lines is None or lines for lines in behaviour.values()):
@@ -241,13 +263,19 @@ async def _measure_guards(
     old_suite = replace(suite, task=replace(suite.task, files=change.before))
     code_after = {**change.before, **{path: change.after[path] for path in runs.code}}
     measured_after = {**change.after, **{path: change.before[path] for path in change.removed}}
-    coverage = await measure_coverage(old_suite, measured_after, affected.only if affected else ())
+    coverage = await measure_coverage(
+        old_suite,
+        measured_after,
+        affected.only if affected else (),
+        fixed=proof if code is not None else (),
+        code=code,
+    )
     mutation = MutationResult(unmeasured="left_out")
     if not is_quick:
         mutable = find_mutable_lines(change.before, code_after, language)
-        reaching = frozenset(filter(affected.contain, runs.after.passed)) if affected else None
+        files = runs.final.files or runs.code
         async with open_mutant_detector(
-            suite, runs.final.files or runs.code, runs.after, proof, reaching
+            suite, files, runs.after, proof, _find_reaching(runs), code
         ) as find_noticed:
             mutation = await measure_mutation_score(
                 change.after,
