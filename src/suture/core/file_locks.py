@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import IO, Any
 
 from suture.errors import PrerequisiteError
@@ -28,3 +29,17 @@ def lock_file(file: int | IO[Any], *, shared: bool = False, waits: bool = False)
             remedy="on Windows, run Suture in WSL 2 or in a container (docs/sandbox.md)",
         ) from fault
     fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process has locked a file against others, such as the ledger that it writes.
+
+    Raises:
+        OSError: The file cannot be opened.
+    """
+    with path.open("rb") as file:
+        try:
+            lock_file(file, shared=True)
+        except OSError:
+            return True
+    return False

@@ -101,3 +101,18 @@ VECTOR_DIMENSIONS = 512
 """Length of a hashed vector, a multiple of 8; it takes 2 KB per item."""
 MAX_EMBEDDED_CHARS = 8000
 """Maximum number of characters of an embedded text; a longer one is cut."""
+
+# The index of runs
+SETTLING_TIME_S = 3.0
+"""A ledger that changed less than this before it was compared is compared again: a copy may still be growing, and some
+file systems store times in steps of 2 s."""
+MAX_COMPARISON_AGE_S = 86_400.0
+"""All ledgers are compared with their rows once a day, in case another program has changed one: 4 microseconds each."""
+MAX_UNSAVED_COMPARISONS = 50
+"""Ledgers that are compared without need before a query writes into the database to avoid it. Chosen by judgement."""
+MAX_PARAMETERS = 500
+"""Parameters of one statement; old versions of SQLite accept 999."""
+MAX_RUNS_READ_AT_ONCE = 500
+"""Up to this number of changed ledgers, a query reads all of them first, which takes half a second."""
+MAX_RUNS_READ_EARLY = 100
+"""If there are more, it reads this number of the newest ones, and a process in the background reads the others."""

@@ -11,7 +11,8 @@ from sqlalchemy import text
 
 from interfaces.cli.conftest import Cli
 from storage.database.sample_runs import write_run
-from suture.storage.database.store import DATABASE_FILE, VERSION_TABLE, open_store
+from suture.storage.database.connection_options import DATABASE_FILE, VERSION_TABLE
+from suture.storage.database.store import open_store
 
 FULL_DISK_PROGRAM = """
 import resource, signal

@@ -17,19 +17,23 @@ from sqlalchemy.exc import OperationalError
 
 import suture.storage.database
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.storage.database.run_queries import contains_all_words
-from suture.storage.database.search_words import index_text
-from suture.storage.database.store import (
+from suture.storage.database.connection_options import (
     DATABASE_FILE,
     LATEST_VERSION,
     VERSION_TABLE,
     VERSIONS,
+)
+from suture.storage.database.run_index import open_index_of_store
+from suture.storage.database.run_queries import query_runs
+from suture.storage.database.run_query import RunQuery
+from suture.storage.database.search_words import index_text
+from suture.storage.database.store import (
     Store,
     is_compared_by_alembic,
     map_database_errors,
     open_store,
 )
-from suture.storage.database.tables import METADATA, SEARCHED_TABLES, failures, tasks
+from suture.storage.database.tables import METADATA, failures, tasks
 
 UNSTORABLE_TEXT = "zero \x00, half a pair \ud800, é"
 
@@ -117,9 +121,8 @@ def test_full_text_search_follows_updates_and_deletions(store: Store) -> None:
             connection.execute(tasks.insert().values(**row))
 
     def find_keys(query: str) -> list[str]:
-        with store.read_transaction() as connection:
-            is_match = contains_all_words(connection, tasks, query)
-            return list(connection.execute(select(tasks.c.run_id).where(is_match)).scalars())
+        with open_index_of_store(store, Path()) as index:
+            return [row["run_id"] for row in query_runs(index, RunQuery(search=query), 9)[0]]
 
     assert find_keys("price") == find_keys("keyerror") == find_keys("Key") == find_keys("os.path") == ["a"]
     assert find_keys("total wrong") == ["b"]
@@ -129,13 +132,6 @@ def test_full_text_search_follows_updates_and_deletions(store: Store) -> None:
         connection.execute(tasks.update().where(tasks.c.run_id == "b").values(search_text="other"))
         connection.execute(tasks.delete().where(tasks.c.run_id == "a"))
     assert (find_keys("total"), find_keys("other")) == ([], ["b"])
-
-
-def test_every_searched_table_has_a_full_text_index(store: Store) -> None:
-    with store.read_transaction() as connection:
-        for table in SEARCHED_TABLES:
-            is_match = contains_all_words(connection, table, "word")
-            assert connection.execute(select(table.c.id).where(is_match)).all() == []
 
 
 def test_several_processes_can_create_the_database_at_once(tmp_path: Path) -> None:

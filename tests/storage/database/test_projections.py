@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import random
 import shutil
 import signal
+import sqlite3
 import time
 from pathlib import Path
 from typing import Any
@@ -20,17 +22,19 @@ from suture.core.ledger import Ledger, Payload, RunFolder, find_run, read_ledger
 from suture.core.ledger.kinds import CommitMade, RunResumed, TreeApplied, TreeUndone
 from suture.core.records import CheckOutcome, Counterexample, Verdict
 from suture.core.settings import PathSettings, Settings, StoreSettings
-from suture.storage.database import projection_updates
+from suture.storage.database import run_changes
+from suture.storage.database.connection_options import DATABASE_FILE
+from suture.storage.database.current_index import open_current_index
 from suture.storage.database.projection_updates import (
     catch_up,
     check_database,
-    open_current_store,
     rebuild_projections,
     record_finished_run,
     stored_rows,
     write_rows,
 )
 from suture.storage.database.projections import first_error, project_run
+from suture.storage.database.run_index import RunIndex
 from suture.storage.database.run_queries import summarise_runs
 from suture.storage.database.run_query import RunQuery
 from suture.storage.database.store import Store, open_store
@@ -131,8 +135,8 @@ def test_only_grown_ledgers_are_read_again(store: Store, tmp_path: Path) -> None
 def read_outcomes(home: Path) -> dict[str, str]:
     """Return run id -> outcome, as a list of the runs in a home folder shows them."""
     settings = Settings(paths=PathSettings(home=home))
-    with open_current_store(settings) as store, store.read_transaction() as connection:
-        return {row.run_id: row.outcome for row in connection.execute(select(tasks))}
+    with open_current_index(settings) as (index, _):
+        return dict(index.execute("SELECT run_id, outcome FROM tasks"))
 
 
 def test_runs_that_were_deleted_replaced_or_copied_in_are_noticed(tmp_path: Path) -> None:
@@ -196,7 +200,7 @@ def test_a_run_that_starts_during_an_update_keeps_its_rows(
     run = write_run(home, "r", 3)
     assert read_outcomes(home) == {"r": "healed"}
 
-    monkeypatch.setattr(projection_updates, "stamp_ledgers", lambda home: {})
+    monkeypatch.setattr(run_changes, "_list_names", lambda home: [])
     assert read_outcomes(home) == {"r": "healed"}
     shutil.rmtree(run.path)
     assert read_outcomes(home) == {}
@@ -208,8 +212,12 @@ def test_an_old_sqlite_without_optional_functions_is_enough(tmp_path: Path) -> N
     with open_store(None, tmp_path) as store:
         event.listen(store.engine, "before_cursor_execute", lambda *call: statements.append(call[2].lower()))
         catch_up(store, tmp_path)
-        summarise_runs(store, RunQuery())
-    assert statements
+    connection = sqlite3.connect(tmp_path / DATABASE_FILE)
+    connection.set_trace_callback(lambda sql: statements.append(sql.lower()))
+    with contextlib.closing(connection):
+        index = RunIndex(connection, namespace="default", location="", is_beside_runs=True)
+        summarise_runs(index, RunQuery())
+    assert any("from metrics" in sql for sql in statements)
     assert [sql for sql in statements if "returning" in sql or "floor(" in sql] == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,18 @@ from suture.errors import UsageError
 from suture.interfaces.cli.app import app
 from suture.interfaces.narrative.run_list import make_run_title
 from suture.storage.database.projection_updates import catch_up
+from suture.storage.database.run_index import RunIndex, open_index_of_store
 from suture.storage.database.run_queries import query_runs, summarise_runs
 from suture.storage.database.run_query import RunQuery
 from suture.storage.database.store import Store
 from suture.storage.database.tables import tasks
+
+
+@pytest.fixture
+def index(store: Store, tmp_path: Path) -> Iterator[RunIndex]:
+    """The open database, for queries."""
+    with open_index_of_store(store, tmp_path / "home") as index:
+        yield index
 
 
 @pytest.fixture
@@ -31,22 +40,22 @@ def runs(store: Store, tmp_path: Path) -> list[RunFolder]:
     return sample_runs
 
 
-def find_run_ids(store: Store, query: RunQuery, limit: int = 99) -> list[str]:
+def find_run_ids(index: RunIndex, query: RunQuery, limit: int = 99) -> list[str]:
     """Return the ids of the runs that a query finds."""
-    return [row["run_id"] for row in query_runs(store, query, limit)[0]]
+    return [row["run_id"] for row in query_runs(index, query, limit)[0]]
 
 
-def test_all_runs_are_listed_newest_first(store: Store, runs: list[RunFolder]) -> None:
+def test_all_runs_are_listed_newest_first(index: RunIndex, runs: list[RunFolder]) -> None:
     start_times = {run.id: read_ledger(run.ledger_path).events[0].time_s for run in runs}
-    run_ids = find_run_ids(store, RunQuery())
+    run_ids = find_run_ids(index, RunQuery())
     assert sorted(run_ids) == sorted(start_times)
     assert [start_times[run] for run in run_ids] == sorted(start_times.values(), reverse=True)
-    rows, total = query_runs(store, RunQuery(), 2)
+    rows, total = query_runs(index, RunQuery(), 2)
     assert ([row["run_id"] for row in rows], total) == (run_ids[:2], len(runs))
 
 
-def test_a_query_returns_how_many_tests_failed_at_first(store: Store, runs: list[RunFolder]) -> None:
-    failing = {row["run_id"]: row["failing"] for row in query_runs(store, RunQuery(), 99)[0]}
+def test_a_query_returns_how_many_tests_failed_at_first(index: RunIndex, runs: list[RunFolder]) -> None:
+    failing = {row["run_id"]: row["failing"] for row in query_runs(index, RunQuery(), 99)[0]}
     mug = runs[-1].id  # a run that ran no tests before its change
     assert failing == {run.id: int(run.id != mug) for run in runs}
 
@@ -71,30 +80,30 @@ def test_an_uploaded_archive_is_not_titled_by_its_hash() -> None:
     assert make_run_title(row) == "archive: 2 failing tests"
 
 
-def test_a_query_finds_matching_runs(store: Store, runs: list[RunFolder]) -> None:
+def test_a_query_finds_matching_runs(index: RunIndex, runs: list[RunFolder]) -> None:
     heal_ids = {run.id for run in runs if run.id.endswith("-heal")}
 
-    assert set(find_run_ids(store, RunQuery(kind="heal"))) == heal_ids
+    assert set(find_run_ids(index, RunQuery(kind="heal"))) == heal_ids
     assert (
-        find_run_ids(store, RunQuery(search="MUG cart"))
-        == find_run_ids(store, RunQuery(recipe="greedy"))
+        find_run_ids(index, RunQuery(search="MUG cart"))
+        == find_run_ids(index, RunQuery(recipe="greedy"))
         == ["2027-mug"]
     )
-    assert find_run_ids(store, RunQuery(search="mug", kind="heal")) == []
-    assert find_run_ids(store, RunQuery(search="mug spoon")) == []
-    assert len(find_run_ids(store, RunQuery(outcome="healed"))) == len(runs)
-    assert find_run_ids(store, RunQuery(model="100%")) == []
+    assert find_run_ids(index, RunQuery(search="mug", kind="heal")) == []
+    assert find_run_ids(index, RunQuery(search="mug spoon")) == []
+    assert len(find_run_ids(index, RunQuery(outcome="healed"))) == len(runs)
+    assert find_run_ids(index, RunQuery(model="100%")) == []
 
     latest_start_s = max(read_ledger(run.ledger_path).events[0].time_s for run in runs)
-    assert find_run_ids(store, RunQuery(since_s=latest_start_s)) == ["2027-mug"]
+    assert find_run_ids(index, RunQuery(since_s=latest_start_s)) == ["2027-mug"]
 
 
-def test_a_query_by_error_finds_its_runs(store: Store, runs: list[RunFolder]) -> None:
+def test_a_query_by_error_finds_its_runs(index: RunIndex, runs: list[RunFolder]) -> None:
     # The sample runs have no blobs, so their errors are unknown.
-    run_ids = set(find_run_ids(store, RunQuery(error="UNKNOWN")))
+    run_ids = set(find_run_ids(index, RunQuery(error="UNKNOWN")))
     assert run_ids
     assert "2027-mug" not in run_ids
-    assert find_run_ids(store, RunQuery(error="KeyError")) == []
+    assert find_run_ids(index, RunQuery(error="KeyError")) == []
 
 
 @pytest.mark.parametrize("values", [{"search": "a" * 201}, {"since_s": float("nan")}, {"since_s": 1e300}])
@@ -104,8 +113,8 @@ def test_a_query_that_no_run_can_match_is_refused(values: dict[str, Any]) -> Non
     assert caught.value.remedy
 
 
-def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder]) -> None:
-    summary = summarise_runs(store, RunQuery())
+def test_the_summary_is_the_sum_of_the_rows(index: RunIndex, store: Store, runs: list[RunFolder]) -> None:
+    summary = summarise_runs(index, RunQuery())
     with store.read_transaction() as connection:
         rows = connection.execute(select(tasks)).all()
 
@@ -116,10 +125,10 @@ def test_the_summary_is_the_sum_of_the_rows(store: Store, runs: list[RunFolder])
     assert 0 < sum(summary["tokens_by_role"].values()) <= summary["tokens"]
     assert sum(day["runs"] for day in summary["by_day"].values()) == len(runs)
 
-    heal_summary = summarise_runs(store, RunQuery(kind="heal"))
+    heal_summary = summarise_runs(index, RunQuery(kind="heal"))
     assert heal_summary["runs"] == 3
     assert heal_summary["seconds_by_phase"]["search"] > 0
-    assert summarise_runs(store, RunQuery(search="nowhere"))["pass_rate"] is None
+    assert summarise_runs(index, RunQuery(search="nowhere"))["pass_rate"] is None
 
 
 def run_command(home: Path, *arguments: str) -> Result:

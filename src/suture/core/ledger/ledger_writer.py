@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
+from suture.core.change_log import log_change
 from suture.core.clock import Clock, SystemClock
 from suture.core.file_locks import lock_file
 from suture.core.ledger.event import Event, Payload, create_event, encode_event
@@ -75,6 +76,7 @@ class Ledger:
             raise StorageError(f"the ledger {str(path)!r} cannot be opened: {fault.strerror}") from fault
         try:
             lock_file(self._file)
+            log_change(path)
             self._terminate_torn_line()
             self._events = list(read_ledger(path).events)
         except BlockingIOError as fault:
@@ -84,7 +86,10 @@ class Ledger:
             ) from fault
         except OSError as fault:
             self._file.close()
-            raise StorageError(f"the ledger {str(path)!r} cannot be locked: {fault.strerror}") from fault
+            raise StorageError(
+                f"the ledger {str(path)!r} cannot be opened for writing: {fault.strerror}",
+                remedy="free some disk space, or set SUTURE_HOME to another disk",
+            ) from fault
         except StorageError:
             self._file.close()
             raise

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from suture.core.change_log import LEDGER_FILE
 from suture.core.codec import decode_record, encode_record
 from suture.core.ledger.reading import DAMAGED_RUN_REMEDY, count_json_values
 from suture.core.safe_files import read_regular_file, write_file_atomically
@@ -21,7 +22,6 @@ from suture.errors import StorageError, UsageError
 
 RecordT = TypeVar("RecordT")
 
-LEDGER_FILE = "ledger.jsonl"
 RUN_ID = re.compile(r"[\w-]{1,100}", re.ASCII)
 DIGEST = re.compile(r"[0-9a-f]{64}")
 PRIVATE_FOLDER_MODE = 0o700

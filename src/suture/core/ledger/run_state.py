@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from suture.core.file_locks import lock_file
+from suture.core.file_locks import is_locked
 from suture.core.ledger.event import Event, RawPayload, last_payload, select_events
 from suture.core.ledger.kinds import (
     BudgetSettled,
@@ -96,12 +96,7 @@ def get_run_state(run: RunFolder, contents: LedgerContents) -> RunState:
 
 def is_being_written(run: RunFolder) -> bool:
     """Return whether a process is writing the run's ledger: it holds a lock on it as long as it lives."""
-    with run.ledger_path.open("rb") as file:
-        try:
-            lock_file(file, shared=True)
-        except OSError:
-            return True
-    return False
+    return is_locked(run.ledger_path)
 
 
 def get_run_status(run: RunFolder, contents: LedgerContents) -> RunStatus:

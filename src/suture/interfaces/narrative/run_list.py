@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from suture.errors import PrerequisiteError, StorageError
@@ -13,6 +15,7 @@ from suture.interfaces.narrative.plain_text import format_count
 
 if TYPE_CHECKING:
     from suture.core.settings import Settings
+    from suture.storage.database.run_index import RunIndex
     from suture.storage.database.run_query import RunQuery
 
 
@@ -22,35 +25,92 @@ MAX_TASK_CHARS = 60
 MAX_TEST_CHARS = 60
 """Length of a test's name in the title of a run."""
 MAX_LEDGERS_READ = 100
-"""Up to this number of runs, reading their ledgers is faster than opening the database: a short ledger takes about 3 ms
-of processor time, and the import of SQLAlchemy 300 ms."""
+"""Up to this number of runs, reading their ledgers is faster than bringing a database up to date: a short ledger takes
+about 2 ms of processor time."""
+MAX_RUNS_WITHOUT_INDEX = 1000
+"""With more runs, even those without a filter are listed by the database, which does not look at each folder."""
 
 
-def list_matching_runs(
-    settings: Settings, run_filter: RunQuery, limit: int
-) -> tuple[list[dict[str, Any]], int]:
-    """Return the newest runs that a filter selects as JSON values, and how many match in total."""
+@dataclass(frozen=True, kw_only=True)
+class RunList:
+    """The newest runs that match a query.
+
+    Attributes:
+        runs: The runs as JSON values.
+        total: How many match in all.
+        unindexed: How many runs of this machine are not in the database yet, and may be missing.
+    """
+
+    runs: list[dict[str, Any]]
+    total: int
+    unindexed: int = 0
+
+
+def list_matching_runs(settings: Settings, query: RunQuery, limit: int) -> RunList:
+    """Return the newest runs that match a query."""
+    from suture.core.change_log import count_run_folders
+
+    home = settings.paths.home
+    if settings.store.url or query.is_set:
+        return _query_index(settings, query, limit)
+    folders = count_run_folders(home, MAX_RUNS_WITHOUT_INDEX + 1)
+    if folders > MAX_RUNS_WITHOUT_INDEX or min(limit, folders) > MAX_LEDGERS_READ:
+        return _query_index(settings, query, limit)
+    return _list_ledgers(home, limit)
+
+
+def _query_index(settings: Settings, query: RunQuery, limit: int) -> RunList:
+    from suture.storage.database.run_changes import differs_from_row
+    from suture.storage.database.run_queries import query_runs
+
+    for compare_all in (False, True):
+        with open_indexed_runs(settings, compare_all=compare_all) as (index, unindexed):
+            rows, total = query_runs(index, query, limit)
+            # Another program may have replaced a ledger, which the log of changed runs does not mention.
+            if not any(differs_from_row(index, settings.paths.home, row) for row in rows):
+                break
+    return RunList(runs=[_row_as_json(row) for row in rows], total=total, unindexed=unindexed)
+
+
+@contextlib.contextmanager
+def open_indexed_runs(settings: Settings, *, compare_all: bool = False) -> Iterator[tuple[RunIndex, int]]:
+    """Open the database of runs with the newest runs, and let a process in the background read the others.
+
+    The context is the database and the number of runs that are not in it yet.
+    """
+    from suture.storage.database.current_index import open_current_index
+
+    with open_current_index(settings, compare_all=compare_all) as (index, unindexed):
+        if unindexed:
+            from suture.interfaces.jobs.index_process import start_indexing
+
+            start_indexing(settings)
+        yield index, unindexed
+
+
+def describe_unindexed(count: int) -> str:
+    """Return the remark that runs may be missing from an answer."""
+    return (
+        f"{format_count(count, 'older run')} may be missing: a process in the background is reading them, "
+        "about 500 a second"
+    )
+
+
+def _list_ledgers(home: Path, limit: int) -> RunList:
+    """Return the newest runs of this machine without the database."""
     from suture.core.ledger import stamp_ledgers
 
-    needs_database = bool(settings.store.url) or run_filter.is_set
-    runs = [] if needs_database else list(stamp_ledgers(settings.paths.home))
-    if needs_database or min(limit, len(runs)) > MAX_LEDGERS_READ:
-        from suture.storage.database.projection_updates import open_current_store
-        from suture.storage.database.run_queries import query_runs
-
-        with open_current_store(settings) as store:
-            rows, total = query_runs(store, run_filter, limit)
-    else:
-        rows, total = _read_newest_ledgers(settings, runs[-limit:]), len(runs)
-    return [_row_as_json(row) for row in rows], total
+    runs = list(stamp_ledgers(home))
+    rows = _read_newest_ledgers(home, runs[-limit:])
+    return RunList(runs=[_row_as_json(row) for row in rows], total=len(runs))
 
 
-def _read_newest_ledgers(settings: Settings, runs: Sequence[str]) -> list[dict[str, Any]]:
+def _read_newest_ledgers(home: Path, runs: Sequence[str]) -> list[dict[str, Any]]:
     """Return the rows of some runs of this machine, the last one first."""
     from suture.core.ledger import RunFolder
     from suture.storage.database.projections import project_run
 
-    folders = [RunFolder(settings.paths.home / "runs" / run) for run in reversed(runs)]
+    folders = [RunFolder(home / "runs" / run) for run in reversed(runs)]
     return [
         {
             **projected.task,
@@ -66,15 +126,13 @@ def list_summary_rows(settings: Settings, limit: int) -> list[tuple[str, str, st
 
     Without the database, these are the runs of this machine.
     """
-    from suture.core.ledger import stamp_ledgers
     from suture.storage.database.run_query import RunQuery
 
     try:
-        runs, _ = list_matching_runs(settings, RunQuery(), limit)
+        runs = list_matching_runs(settings, RunQuery(), limit).runs
     except (PrerequisiteError, StorageError) as fault:
         log.warning("only the runs of this machine are listed: %s", fault)
-        newest = list(stamp_ledgers(settings.paths.home))[-limit:]
-        runs = [_row_as_json(row) for row in _read_newest_ledgers(settings, newest)]
+        runs = _list_ledgers(settings.paths.home, limit).runs
     return [
         (
             run["run"],

@@ -24,7 +24,7 @@ from suture.interfaces.narrative.candidate_views import (
     diff_of_results,
 )
 from suture.interfaces.narrative.graph_progress import graph_as_json
-from suture.interfaces.narrative.run_list import list_matching_runs
+from suture.interfaces.narrative.run_list import list_matching_runs, open_indexed_runs
 from suture.interfaces.narrative.run_story import step_as_json
 from suture.interfaces.web.problem_details import RequestRefused, problem_responses
 from suture.interfaces.web.project_choices import list_projects
@@ -59,6 +59,7 @@ from suture.interfaces.web.run_views import (
 from suture.interfaces.web.tuning import MAX_CERTIFICATE_BYTES, MAX_DIFF_BYTES
 from suture.interfaces.web.web_service import BUDGET_NAMES, WebService
 from suture.models import choose_model, list_catalogue_models
+from suture.storage.database.run_queries import summarise_runs
 from suture.storage.database.run_query import RunQuery
 
 router = APIRouter(prefix="/v1", dependencies=[VIEWER, LOOP], responses=problem_responses())
@@ -89,10 +90,10 @@ async def find_runs(
     offset: Annotated[int, Query(ge=0, le=100_000)] = 0,
 ) -> RunPage:
     """List the runs, newest first; `search` are words that all appear in the task or its errors."""
-    runs, total = await asyncio.to_thread(list_matching_runs, service.settings, query, offset + limit)
-    shown = [run if run["title"] else _add_title(service, run) for run in runs[offset:]]
+    found = await asyncio.to_thread(list_matching_runs, service.settings, query, offset + limit)
+    shown = [run if run["title"] else _add_title(service, run) for run in found.runs[offset:]]
     queued = unstarted_runs(service.pool, service.settings.paths.home)
-    return RunPage(total=total, runs=shown, queued=queued)
+    return RunPage(total=found.total, runs=shown, queued=queued, unindexed=found.unindexed)
 
 
 def _add_title(service: WebService, run: dict[str, Any]) -> dict[str, Any]:
@@ -241,12 +242,8 @@ async def metrics(service: WebServiceDependency, query: RunFilters) -> dict[str,
     """Totals over the runs: pass rate, seconds, tokens, errors."""
 
     def summarize() -> dict[str, Any]:
-        # Imported on demand: they import SQLAlchemy, which a short list of runs does not need.
-        from suture.storage.database.projection_updates import open_current_store
-        from suture.storage.database.run_queries import summarise_runs
-
-        with open_current_store(service.settings) as store:
-            return summarise_runs(store, query)
+        with open_indexed_runs(service.settings) as (index, unindexed):
+            return {**summarise_runs(index, query), "unindexed": unindexed}
 
     return await asyncio.to_thread(summarize)
 

@@ -191,6 +191,7 @@ class RunPage(BaseModel):
     total: int
     runs: list[dict[str, Any]]
     queued: list[UnstartedRun] = Field(description="Runs that are queued or starting, in order.")
+    unindexed: int = Field(description="Older runs that may be missing until they have been read.")
 
 
 class RunFiles(BaseModel):

@@ -4,40 +4,44 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
-    ARRAY,
     ColumnElement,
     Connection,
     RowMapping,
-    String,
     Table,
     and_,
-    any_,
     bindparam,
     delete,
     func,
-    literal,
     select,
     text,
 )
 
-from suture.core.ledger import RunFolder, is_being_written, list_runs, stamp_ledgers
-from suture.core.ledger.run_folder import LedgerStamp
+from suture.core.change_log import CHANGE_LOG, RUNS_FOLDER
+from suture.core.file_locks import lock_file
+from suture.core.ledger import RunFolder, list_runs
 from suture.core.settings import Settings
 from suture.errors import SutureError
 from suture.storage.database.projections import RunRows, project_run
-from suture.storage.database.store import Store, database_url, format_url, open_configured_store
+from suture.storage.database.run_changes import (
+    UNFINISHED_OUTCOMES,
+    RunChanges,
+    batched,
+    find_run_changes,
+    save_scan,
+)
+from suture.storage.database.run_index import open_index_of_store
+from suture.storage.database.store import Store, open_configured_store
 from suture.storage.database.tables import (
     METADATA,
     RUN_TABLES,
-    SEARCHED_TABLES,
     sanitise_text,
     tasks,
 )
@@ -46,17 +50,18 @@ from suture.storage.tuning import MAX_FINDINGS
 log = logging.getLogger("suture.storage.database")
 RUNS_PER_TRANSACTION = 100
 """Each transaction costs a millisecond; a killed process loses the runs of the last one."""
+UPDATE_PAUSE_S = 0.01
+"""Pause after each transaction, in which another process can get the lock."""
 RUN_KEY = ("namespace", "run_id")
-UPDATE_LOCK = threading.Lock()
-"""Threads of one process update the rows one after the other, so that no two read the same ledgers."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProjectionUpdate:
-    """How many runs an update read, and how many needed no reading."""
+    """How many runs an update read, how many needed no reading, and how many it left for later."""
 
     runs: int
     up_to_date: int
+    unread: int = 0
 
 
 def record_finished_run(settings: Settings, run: RunFolder) -> None:
@@ -142,82 +147,67 @@ def _is_of_run(table: Table, namespace: Any, run_id: Any) -> ColumnElement[bool]
     return and_(table.c.namespace == namespace, table.c.run_id == run_id)
 
 
-@contextlib.contextmanager
-def open_current_store(settings: Settings) -> Iterator[Store]:
-    """Open the database that the settings name when its rows agree with the runs of this machine.
-
-    Raises as `open_store`.
-    """
-    with open_configured_store(settings) as store:
-        catch_up(store, settings.paths.home)
-        yield store
-
-
-def catch_up(store: Store, home: Path) -> ProjectionUpdate:
-    """Project the runs whose ledgers are new or have changed since they were last read.
+def catch_up(
+    store: Store,
+    home: Path,
+    *,
+    compare_all: bool = False,
+    changes: RunChanges | None = None,
+    max_runs: int | None = None,
+) -> ProjectionUpdate:
+    """Project the runs whose ledgers are new or have changed since they were last read, the newest first.
 
     Rows of these runs in a namespace other than their ledgers name are deleted. The rows of deleted runs are
     deleted, if the database is the one next to the runs.
+
+    Args:
+        compare_all: Compare all ledgers, even if the log of changed runs does not mention them.
+        changes: What has changed, if it is known.
+        max_runs: Read only this number of runs.
     """
-    with UPDATE_LOCK:
-        stamps = stamp_ledgers(home)
-        projected = _read_projected(store, stamps)
-        outdated: list[Any] = []
-        if store.location == format_url(database_url(None, home)):
-            for run, rows in projected.items():
-                # Another process may have started the run after the stamps were read.
-                if run not in stamps and not RunFolder(home / "runs" / run).ledger_path.exists():
-                    outdated += rows
-        stale_runs = [
-            RunFolder(home / "runs" / run)
-            for run, stamp in stamps.items()
-            if _is_stale(home, run, stamp, projected.get(run, ()), store)
-        ]
-
-        def project(run: RunFolder) -> RunRows:
-            rows = project_run(run)
-            outdated.extend(row for row in projected.get(run.id, ()) if row.namespace != rows.namespace)
-            return rows
-
-        write_rows(store, map(project, stale_runs))
-        if outdated:
-            with store.write_transaction() as connection:
-                _delete_rows(connection, [(row.namespace, row.run_id) for row in outdated], RUN_TABLES)
-    return ProjectionUpdate(runs=len(stale_runs), up_to_date=len(stamps) - len(stale_runs))
-
-
-def _read_projected(store: Store, runs: Collection[str]) -> dict[str, list[Any]]:
-    """Return run id -> what its rows say of the ledger; a shared database may have many more runs than these.
-
-    A run has a second row, in the default namespace, if it was first read before its ledger named its own.
-    """
-    names = ("namespace", "run_id", "ledger_bytes", "ledger_mtime_ns", "outcome")
-    query = select(*(tasks.c[name] for name in names))
-    if store.is_postgresql:
-        query = query.where(tasks.c.run_id == any_(literal(list(runs), ARRAY(String))))
-    projected: dict[str, list[Any]] = {}
-    with store.read_transaction() as connection:
-        for row in connection.execute(query):
-            projected.setdefault(row.run_id, []).append(row)
-    return projected
+    if changes is None:
+        with open_index_of_store(store, home) as index:
+            changes = find_run_changes(index, home, compare_all=compare_all)
+    unsettled = dict(changes.scan.unsettled)
+    stale = list(changes.stale)[:max_runs]
+    for batch in batched(stale, RUNS_PER_TRANSACTION):
+        with _lock_updates(home):
+            projected = [project_run(RunFolder(home / RUNS_FOLDER / run)) for run in batch]
+            write_rows(store, projected)
+        outdated = []
+        for rows in projected:
+            if changes.stale[rows.run_id] or rows.task["outcome"] in UNFINISHED_OUTCOMES:
+                unsettled[rows.run_id] = changes.stale[rows.run_id]
+            old_rows = changes.rows.get(rows.run_id, ())
+            outdated += [(name, rows.run_id) for name, *_ in old_rows if name != rows.namespace]
+        _delete_runs(store, outdated)
+        if len(batch) == RUNS_PER_TRANSACTION:
+            time.sleep(UPDATE_PAUSE_S)
+    _delete_runs(
+        store,
+        # Another process may have started a run of this name meanwhile.
+        [key for key in changes.deleted if not RunFolder(home / RUNS_FOLDER / key[1]).ledger_path.exists()],
+    )
+    if len(stale) == len(changes.stale):
+        with open_index_of_store(store, home) as index:
+            save_scan(index, home, replace(changes.scan, unsettled=unsettled))
+    return ProjectionUpdate(
+        runs=len(stale), up_to_date=changes.up_to_date, unread=len(changes.stale) - len(stale)
+    )
 
 
-def _is_stale(home: Path, run: str, stamp: LedgerStamp, rows: Sequence[Any], store: Store) -> bool:
-    """Return whether a run must be read again; `rows` are what the database says of its ledger."""
-    if len(rows) != 1:
-        return True
-    (row,) = rows
-    if store.is_postgresql:
-        if stamp[0] != row.ledger_bytes:
-            return bool(stamp[0] > row.ledger_bytes)  # otherwise another machine has continued the run
-    elif stamp != (row.ledger_bytes, row.ledger_mtime_ns):
-        return True
-    if row.outcome not in ("running", "waiting"):
-        return False
-    try:  # a killed process writes no ending
-        return is_being_written(RunFolder(home / "runs" / run)) != bool(row.outcome == "running")
-    except OSError:
-        return True  # it was deleted at this moment
+@contextlib.contextmanager
+def _lock_updates(home: Path) -> Iterator[None]:
+    """Keep others from reading ledgers at the same time, because an older row could then replace a newer one."""
+    with (home / CHANGE_LOG).open("ab") as file:
+        lock_file(file, waits=True)
+        yield
+
+
+def _delete_runs(store: Store, keys: Collection[tuple[str, str]]) -> None:
+    if keys:
+        with store.write_transaction() as connection:
+            _delete_rows(connection, keys, RUN_TABLES)
 
 
 def rebuild_projections(store: Store, home: Path) -> ProjectionUpdate:
@@ -258,16 +248,14 @@ def check_database(store: Store, home: Path) -> list[str]:
 
 
 def _check_sqlite_file(connection: Connection) -> list[str]:
-    """Return what SQLite's own checks of its pages and full-text indexes find."""
+    """Return what SQLite's own checks of its pages and of the full-text index find."""
     results = connection.execute(text("PRAGMA quick_check")).scalars()
     findings = [f"the file: {line}" for line in results if line != "ok"]
-    for table in SEARCHED_TABLES:
-        words = f"{table.name}_words"
-        try:
-            # With 1 in `rank`, FTS5 also compares the index with the table.
-            connection.execute(text(f"INSERT INTO {words}({words}, rank) VALUES ('integrity-check', 1)"))
-        except Exception as fault:
-            findings.append(f"the index {words}: {getattr(fault, 'orig', fault)}")
+    try:
+        # With 1 in `rank`, FTS5 also compares the index with the table.
+        connection.execute(text("INSERT INTO tasks_words(tasks_words, rank) VALUES ('integrity-check', 1)"))
+    except Exception as fault:
+        findings.append(f"the index tasks_words: {getattr(fault, 'orig', fault)}")
     return findings
 
 

@@ -308,7 +308,6 @@ def _iteration_row(step: _IterationDraft, run: RunFolder) -> Row:
         "seconds": round(step.ended_s - step.started_s, 3),
         "error_kind": kind,
         "error": error,
-        "search_text": index_text(kind, error),
     }
 
 

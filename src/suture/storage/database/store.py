@@ -18,7 +18,17 @@ from suture.core.installation import format_install_command
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE
 from suture.core.settings import Settings
 from suture.errors import PrerequisiteError, StorageError, UsageError
-from suture.storage.tuning import CONNECT_TIMEOUT_S, DATABASE_LOCK_TIMEOUT_S
+from suture.storage.database.connection_options import (
+    DATABASE_FILE,
+    LATEST_VERSION,
+    POSTGRESQL_ARGUMENTS,
+    POSTGRESQL_OPTIONS,
+    SCHEMA,
+    SELECT_VERSION,
+    VERSION_TABLE,
+    VERSIONS,
+)
+from suture.storage.tuning import DATABASE_LOCK_TIMEOUT_S
 
 REMEDIES = (
     (
@@ -48,10 +58,15 @@ def map_database_errors(location: str) -> Iterator[None]:
     try:
         yield
     except (exc.SQLAlchemyError, UnicodeError) as fault:
-        message_lines = str(getattr(fault, "orig", None) or fault).strip().splitlines()
-        reason = message_lines[0] if message_lines else type(fault).__name__
-        remedy = _find_remedy(fault, reason)
-        raise StorageError(f"the database {location} failed: {reason}", remedy=remedy) from fault
+        raise explain_fault(location, fault) from fault
+
+
+def explain_fault(location: str, fault: Exception) -> StorageError:
+    """Return the error of a database, from SQLAlchemy or from a driver, as one that says what to do."""
+    original = getattr(fault, "orig", None) or fault
+    message_lines = str(original).strip().splitlines()
+    reason = message_lines[0] if message_lines else type(fault).__name__
+    return StorageError(f"the database {location} failed: {reason}", remedy=_find_remedy(fault, reason))
 
 
 def _find_remedy(fault: Exception, reason: str) -> str:
@@ -59,18 +74,13 @@ def _find_remedy(fault: Exception, reason: str) -> str:
         if any(phrase in reason for phrase in phrases):
             return remedy
     connection_lost = isinstance(fault, exc.DBAPIError) and fault.connection_invalidated
-    if connection_lost or isinstance(fault, (exc.OperationalError, exc.InterfaceError)):
+    # SQLAlchemy's classes are called as those of the drivers.
+    class_names = {base.__name__ for base in type(fault).__mro__}
+    if connection_lost or class_names & {"OperationalError", "InterfaceError"}:
         return "check that it runs and that store.url is right; runs keep their ledgers without it"
     return "see `suture db check`; runs keep their ledgers without it"
 
 
-VERSIONS = ("4",)
-"""All schema versions, the oldest first; a test compares them with the migration scripts."""
-LATEST_VERSION = VERSIONS[-1]
-VERSION_TABLE = "suture_schema"
-"""Not Alembic's default name, which another program in a shared database may use."""
-SCHEMA = "suture"
-"""PostgreSQL schema of the tables: another program in the same database may have a table `tasks`."""
 MIGRATION_LOCK = 7_305_801_927_311_001
 """PostgreSQL advisory lock: processes that start at the same time migrate one after the other. The number is
 arbitrary; locks of other programs in the database should have other numbers."""
@@ -80,7 +90,7 @@ def schema_version_of(connection: Connection) -> str:
     """Return the version of a database's tables; empty if it has none of ours."""
     if not inspect(connection).has_table(VERSION_TABLE):
         return ""
-    version = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()
+    version = connection.execute(text(SELECT_VERSION)).scalar()
     return str(version or "")
 
 
@@ -110,12 +120,6 @@ def is_compared_by_alembic(_: Any, name: str | None, kind: str, reflected: bool,
     return not (reflected and (name or "").endswith(("words", "near_signatures")))
 
 
-DATABASE_FILE = "suture.db"
-"""The file name of the SQLite database, which is next to the folder of runs."""
-CLIENT_ENCODING = "UTF8"
-"""Requested explicitly: a database without an encoding (SQL_ASCII) would return bytes."""
-KEEPALIVES = "-ctcp_keepalives_idle=10 -ctcp_keepalives_interval=5 -ctcp_keepalives_count=3"
-"""Locks of a machine that died are released after half a minute; the server's default is two hours."""
 DRIVER = "postgresql+psycopg"
 
 
@@ -260,13 +264,9 @@ def format_url(address: URL) -> str:
 def _create_engine(address: URL) -> Engine:
     if address.drivername.startswith("sqlite"):
         return _create_sqlite_engine(address)
-    arguments: dict[str, Any] = {
-        "connect_timeout": CONNECT_TIMEOUT_S,
-        "application_name": "suture",
-        "client_encoding": CLIENT_ENCODING,
-    }
-    if "options" not in address.query:  # options in the user's URL replace all of these
-        arguments["options"] = f"-csearch_path={SCHEMA},public {KEEPALIVES}"
+    arguments: dict[str, Any] = dict(POSTGRESQL_ARGUMENTS)
+    if "options" not in address.query:
+        arguments["options"] = POSTGRESQL_OPTIONS
     try:
         import pgvector.sqlalchemy  # noqa: F401  # the columns need it
 

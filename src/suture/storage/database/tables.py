@@ -1,7 +1,7 @@
 """The tables: projections of ledgers, memories, and runs and jobs that machines share.
 
-Each row belongs to a namespace (a team or a project). Times are seconds since the epoch, as in ledgers. In a table
-with a full-text index, the column `search_text` holds its words, see `run_queries.contains_all_words`.
+Each row belongs to a namespace (a team or a project). Times are seconds since the epoch, as in ledgers. The column
+`tasks.search_text` holds the words of a full-text index, see `run_queries`.
 """
 
 from __future__ import annotations
@@ -182,7 +182,9 @@ tasks = Table(
     _count("ledger_mtime_ns"),  # the same for its time; it differs between the machines that share a run
     _text("search_text"),
     UniqueConstraint("namespace", "run_id"),
-    Index(None, "namespace", "started_s"),
+    Index(None, "namespace", "started_s", "run_id"),
+    # What the totals of all runs are computed from, so that the wide rows are not read for them.
+    Index(None, "namespace", "outcome", "started_s", "seconds", "tokens", "money"),
 )
 """One row per run."""
 
@@ -202,8 +204,8 @@ iterations = Table(
     _number("seconds"),
     _word("error_kind"),  # an exception's type, a `FailureCode` or an `ErrorKind`; empty if nothing failed
     _text("error"),
-    _text("search_text"),
     UniqueConstraint("namespace", "run_id", "number"),
+    Index(None, "namespace", "move", "seconds"),
 )
 """One row per decision that was carried out, with its result."""
 
@@ -215,7 +217,7 @@ metrics = Table(
     _word("phase"),  # a role, a phase of the run, an error kind
     _number("value"),
     UniqueConstraint("namespace", "run_id", "name", "phase"),
-    Index(None, "namespace", "name"),
+    Index(None, "namespace", "name", "phase", "value"),
 )
 """Numbers of a run, by phase."""
 
@@ -272,6 +274,18 @@ patterns = _memory_table("patterns")
 """Solved tasks with their solutions and tests."""
 lessons = _memory_table("lessons")
 """Lessons of one sentence each."""
+
+scanned_homes = Table(
+    "scanned_homes",
+    METADATA,
+    Column("home", String(200), primary_key=True),  # the machine and the folder
+    Column("log_offset", BigInteger, nullable=False),  # position in the log of changed runs
+    Column("log_checksum", BigInteger, nullable=False),
+    Column("names_checksum", BigInteger, nullable=False),  # of the names of the run folders
+    Column("unsettled", Text, nullable=False),  # runs to compare again the next time, as JSON
+    Column("compared_s", Double, nullable=False),  # when all ledgers were compared with their rows
+)
+"""For each folder of state, up to which point its ledgers are in the other tables (see `run_changes`)."""
 
 run_files = Table(
     "run_files",
@@ -331,8 +345,6 @@ uploaded_archives = Table(
 )
 """Projects that callers have sent to servers that share their work."""
 
-SEARCHED_TABLES = (tasks, iterations)
-"""Tables with a full-text index."""
 MEMORY_TABLES = (failures, patterns, lessons)
 RUN_TABLES = (tasks, iterations, metrics, approvals)
 """Tables whose rows belong to one run; they are replaced whenever its ledger is read."""

@@ -19,7 +19,8 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from psycopg.rows import dict_row
 
 from suture.errors import StorageError
-from suture.storage.database.store import CLIENT_ENCODING, MIGRATION_LOCK, SCHEMA, database_url, format_url
+from suture.storage.database.connection_options import CLIENT_ENCODING, SCHEMA
+from suture.storage.database.store import MIGRATION_LOCK, database_url, format_url
 from suture.storage.tuning import CONNECT_TIMEOUT_S, LOCK_POLL_S, MIGRATION_POLL_S, RECONNECT_TIMEOUT_S
 
 Connect = Callable[[], Awaitable[psycopg.AsyncConnection[Any]]]

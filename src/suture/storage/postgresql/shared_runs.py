@@ -17,6 +17,7 @@ from pathlib import Path
 from sqlalchemy import Connection, exc, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 
+from suture.core.change_log import log_change
 from suture.core.file_locks import lock_file
 from suture.core.ledger import RunFolder, is_being_written
 from suture.core.ledger.run_folder import PRIVATE_FOLDER_MODE, RUN_ID
@@ -304,4 +305,6 @@ def _write_folder(folder: RunFolder, ledger: bytes, files: Mapping[str, bytes]) 
             raise StorageError(f"run {folder.id} in the database has an invalid path {path!r:.80}")
     for path, content in files.items():
         write_file_atomically(folder.path / path, content)
+    log_change(folder.ledger_path)
     write_file_atomically(folder.ledger_path, ledger)  # last: without a ledger the folder is not a run
+    log_change(folder.ledger_path)  # again, as the ledger was not locked while it was replaced

@@ -44,10 +44,13 @@ def rebuild(assignments: Assignments = None, as_json: Json = False) -> None:
 @handle_errors
 def stats(assignments: Assignments = None, as_json: Json = False) -> None:
     """Show the database's address and the number of rows in each table."""
-    from suture.storage.database.projection_updates import count_rows, open_current_store
-    from suture.storage.database.store import LATEST_VERSION
+    from suture.storage.database.connection_options import LATEST_VERSION
+    from suture.storage.database.projection_updates import catch_up, count_rows
+    from suture.storage.database.store import open_configured_store
 
-    with open_current_store(_settings(assignments)) as store:
+    settings = _settings(assignments)
+    with open_configured_store(settings) as store:
+        catch_up(store, settings.paths.home, compare_all=True)
         counts = count_rows(store)
     summary = {"database": store.location.strip("'"), "version": LATEST_VERSION, "namespace": store.namespace}
     rows = [*summary.items(), *((name, f"{count:,}") for name, count in counts.items())]
@@ -81,7 +84,8 @@ def _import_runs(settings: Settings, *, from_scratch: bool, as_json: bool) -> No
     from suture.storage.database.store import open_configured_store
 
     with open_configured_store(settings, init=not from_scratch) as store:
-        counts = (rebuild_projections if from_scratch else catch_up)(store, settings.paths.home)
+        home = settings.paths.home
+        counts = rebuild_projections(store, home) if from_scratch else catch_up(store, home, compare_all=True)
         memories = _rebuild_memories(settings, store) if from_scratch else {}
     answer = {"database": store.location.strip("'"), "read": counts.runs, "up_to_date": counts.up_to_date}
     text = f"{store.location}: {counts.runs} runs read"

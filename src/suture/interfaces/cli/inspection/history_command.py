@@ -82,7 +82,7 @@ def history(
     is applied to your project, committed or undone.
     """
     since_s = parse_since(since)
-    from suture.interfaces.narrative.run_list import list_matching_runs
+    from suture.interfaces.narrative.run_list import describe_unindexed, list_matching_runs
     from suture.storage.database.run_query import RunQuery
 
     query = RunQuery(
@@ -97,17 +97,19 @@ def history(
         since_s=since_s,
     )
     settings = load_command_settings(Path(), assignments, read_only=True).settings
-    runs, total = list_matching_runs(settings, query, limit)
+    found = list_matching_runs(settings, query, limit)
     if as_json:
-        print_json(runs)
-    elif runs:
-        print_text(format_table(history_rows(runs, stdout_columns())))
+        print_json(found.runs)
+    elif found.runs:
+        print_text(format_table(history_rows(found.runs, stdout_columns())))
     elif query.is_set:
         print_note("no run matches")
     else:
         print_note("no runs yet; start one with `suture run --example`")
-    if total > limit and not as_json:
-        print_note(f"{total - limit} older runs are not listed (--limit)")
+    if found.total > limit and not as_json:
+        print_note(f"{found.total - limit} older runs are not listed (--limit)")
+    if found.unindexed:
+        print_note(describe_unindexed(found.unindexed))
 
 
 def parse_since(day: str) -> float | None:
@@ -186,18 +188,20 @@ def metrics(
     as_json: Json = False,
 ) -> None:
     """Summarize all runs: pass rate, seconds, tokens by role, kinds of errors."""
-    from suture.storage.database.projection_updates import open_current_store
+    from suture.interfaces.narrative.run_list import describe_unindexed, open_indexed_runs
     from suture.storage.database.run_queries import summarise_runs
     from suture.storage.database.run_query import RunQuery
 
     query = RunQuery(kind=kind, model=model, project=project, since_s=parse_since(since))
     settings = load_command_settings(Path(), assignments, read_only=True).settings
-    with open_current_store(settings) as store:
-        summary = summarise_runs(store, query)
+    with open_indexed_runs(settings) as (index, unindexed):
+        summary = summarise_runs(index, query)
     if as_json:
         print_json(summary)
     else:
         print_text(format_table(list(_rows(summary))))
+    if unindexed:
+        print_note(describe_unindexed(unindexed))
 
 
 def _rows(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -51,6 +51,7 @@ export async function historyPage({ view, signal, query, title }) {
     const begun = isFiltered || offset ? [] : found.queued.filter(({ run }) => !found.runs.some((one) => one.run === run)).reverse();
     return [
       begun.length || found.runs.length ? el("ul", { class: "runs", "aria-label": "Runs, newest first" }, begun.map(beginning), found.runs.map((run) => row(run, foldersOf(run.title).size > 1))) : empty,
+      found.unindexed ? note(`${count(found.unindexed)} older runs may be missing: they are being read.`) : null,
       more ?? (found.runs.length > 1 ? el("p", { class: "hint" }, "Select two runs to compare them.") : null),
     ];
   };

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from alembic import context
 
-from suture.storage.database.store import VERSION_TABLE, is_compared_by_alembic
+from suture.storage.database.connection_options import VERSION_TABLE
+from suture.storage.database.store import is_compared_by_alembic
 from suture.storage.database.tables import METADATA
 
 context.configure(
