@@ -84,7 +84,7 @@ READ_SIGNATURES = 512
 """Signatures that are read from SQLite at a time. From 700 on, their tuples start the garbage collector, which takes
 45 ms with all modules imported."""
 MAX_SIGNATURE_CACHES = 16
-"""Selections, such as the failures in Python, whose signatures a process caches; each takes 75 bytes per item."""
+"""Selections, such as the failures in Python, whose signatures a process caches; each takes 76 bytes per item."""
 MAX_QUERY_CHARS = 200
 """Statement of a task in the event that records a recall. Chosen by judgement; not measured."""
 MAX_FINGERPRINTS = 2

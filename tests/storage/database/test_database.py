@@ -212,12 +212,19 @@ def test_an_invalid_url_is_refused(url: str, expected: str, tmp_path: Path) -> N
     assert expected in caught.value.message or expected in url
 
 
-@pytest.mark.parametrize("reason", ["is not available", "must be superuser to create this extension"])
-def test_a_server_without_pgvector_has_a_remedy(reason: str) -> None:
-    fault = OperationalError("CREATE EXTENSION", {}, Exception(f'extension "vector": {reason}'))
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        ('extension "vector" is not available', "install pgvector there"),
+        ('extension "vector": must be superuser to create this extension', "install pgvector there"),
+        ('operator class "bit_hamming_ops" does not exist for access method "hnsw"', "install pgvector 0.8"),
+        ('invalid configuration parameter name "hnsw.iterative_scan"', "install pgvector 0.8"),
+    ],
+)
+def test_a_server_without_pgvector_or_with_an_old_one_has_a_remedy(reason: str, remedy: str) -> None:
     with pytest.raises(StorageError) as caught, map_database_errors("'a'"):
-        raise fault
-    assert caught.value.remedy.startswith("install pgvector there")
+        raise OperationalError("CREATE", {}, Exception(reason))
+    assert caught.value.remedy.startswith(remedy)
 
 
 def test_an_unreachable_server_is_reported_without_the_password(tmp_path: Path) -> None:

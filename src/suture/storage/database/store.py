@@ -45,7 +45,7 @@ REMEDIES = (
         "install pgvector there, and have its administrator run `CREATE EXTENSION vector` in the database",
     ),
     (
-        ("bit_hamming_ops", "hnsw."),
+        ("hnsw",),
         "install pgvector 0.8 or later there, and run `ALTER EXTENSION vector UPDATE` in the database",
     ),
 )
