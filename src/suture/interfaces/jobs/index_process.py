@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from suture.core.file_locks import is_locked, lock_file
 from suture.core.settings import Settings
 from suture.errors import SutureError
 
+log = logging.getLogger("suture.interfaces.jobs")
 LOCK = "indexing.lock"
 """A file beside the folder of runs, which the process locks as long as it works."""
 
@@ -21,22 +23,26 @@ def start_indexing(settings: Settings) -> None:
             return
     except FileNotFoundError:
         pass
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-P",  # modules in the current folder must not shadow others
-            "-m",
-            "suture.interfaces.jobs.index_process",
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        cwd=settings.paths.home,
-        start_new_session=True,  # it goes on when the terminal is closed
-    )
-    assert process.stdin is not None
-    with process.stdin as pipe:
-        pipe.write(settings.model_dump_json(include={"paths", "store"}).encode())
+    try:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-P",  # modules in the current folder must not shadow others
+                "-m",
+                "suture.interfaces.jobs.index_process",
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=settings.paths.home,
+            start_new_session=True,  # it goes on when the terminal is closed
+        )
+        assert process.stdin is not None
+        with process.stdin as pipe:
+            pipe.write(settings.model_dump_json(include={"paths", "store"}).encode())
+    except OSError as fault:  # the answer says that runs may be missing, and the next query tries again
+        log.warning("no process reads the remaining runs: %s", fault.strerror)
+        return
     threading.Thread(target=process.wait, daemon=True).start()
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -171,11 +170,8 @@ def catch_up(
     unsettled = dict(changes.scan.unsettled)
     stale = list(changes.stale)[:max_runs]
     for batch in batched(stale, RUNS_PER_TRANSACTION):
-        with _lock_updates(home):
-            projected = [project_run(RunFolder(home / RUNS_FOLDER / run)) for run in batch]
-            write_rows(store, projected)
         outdated = []
-        for rows in projected:
+        for rows in _read_runs(store, home, batch):
             if changes.stale[rows.run_id] or rows.task["outcome"] in UNFINISHED_OUTCOMES:
                 unsettled[rows.run_id] = changes.stale[rows.run_id]
             old_rows = changes.rows.get(rows.run_id, ())
@@ -196,12 +192,16 @@ def catch_up(
     )
 
 
-@contextlib.contextmanager
-def _lock_updates(home: Path) -> Iterator[None]:
-    """Keep others from reading ledgers at the same time, because an older row could then replace a newer one."""
+def _read_runs(store: Store, home: Path, runs: Iterable[str]) -> list[RunRows]:
+    """Project some runs and write their rows, which are returned.
+
+    Only one process does so at a time, because an older row could otherwise replace a newer one.
+    """
     with (home / CHANGE_LOG).open("ab") as file:
         lock_file(file, waits=True)
-        yield
+        projected = [project_run(RunFolder(home / RUNS_FOLDER / run)) for run in runs]
+        write_rows(store, projected)
+    return projected
 
 
 def _delete_runs(store: Store, keys: Collection[tuple[str, str]]) -> None:
@@ -212,8 +212,9 @@ def _delete_runs(store: Store, keys: Collection[tuple[str, str]]) -> None:
 
 def rebuild_projections(store: Store, home: Path) -> ProjectionUpdate:
     """Project all runs of this machine again; rows of runs whose ledgers are on other machines stay."""
-    runs = list_runs(home)
-    write_rows(store, map(project_run, runs))
+    runs = [run.id for run in list_runs(home)]
+    for batch in batched(runs, RUNS_PER_TRANSACTION):
+        _read_runs(store, home, batch)
     return ProjectionUpdate(runs=len(runs), up_to_date=0)
 
 

@@ -182,7 +182,12 @@ def _is_stale(
 
 
 def differs_from_row(index: RunIndex, home: Path, row: Mapping[str, Any]) -> bool:
-    """Return whether the ledger of a run on this machine is not the one from which its row in `tasks` was made."""
+    """Return whether the ledger of a run on this machine is not the one from which its row in `tasks` was made.
+
+    The ledgers of runs that have not ended are compared at each query anyway.
+    """
+    if row["outcome"] in UNFINISHED_OUTCOMES:
+        return False
     try:
         ledger = os.stat(f"{home}/{RUNS_FOLDER}/{row['run_id']}/{LEDGER_FILE}")  # noqa: PTH116
     except OSError:
