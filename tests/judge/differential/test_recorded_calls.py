@@ -135,6 +135,26 @@ async def test_calls_of_tests_are_made_again(prepare: Callable[..., Awaitable[Su
     assert ("kit.py", "parse") in versions.unrepeatable
 
 
+async def test_code_after_a_change_is_called_where_pytest_cannot_be_configured_with_that_before(
+    prepare: Callable[..., Awaitable[Suite]],
+) -> None:
+    test = "from kit import parse\n\ndef test_kit():\n    assert parse('a') == 'a'\n"
+    code = "def parse(text):\n    return text\n"
+    files = {"kit.py": code, "conftest.py": "from kit import parse\n\nparse('a')\n", "test_kit.py": test}
+    suite = await prepare({**files, "kit.py": code.replace("text\n", "text + 1\n")}, "python -m pytest")
+    candidate = Candidate(files={"kit.py": code}, origin="repair")
+
+    async with open_versions(candidate, suite, ["test_kit.py::test_kit"], 60) as versions:
+        assert versions is not None
+        before, after = [
+            (await version.call([("kit.py", "parse", "('b',)")])).answers
+            for version in (versions.before, versions.after)
+        ]
+
+    assert [answer.value for answer in after if answer] == ["'b'"]
+    assert before == ()
+
+
 class Stay:
     """Names the calls of its methods."""
 

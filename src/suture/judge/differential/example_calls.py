@@ -250,7 +250,7 @@ async def _open_trial_versions(
         code = recorded.code or ChangedCode(after, changed)
         if recorded.code is None:
             stack.push_async_callback(code.close)
-        await asyncio.gather(worker.start(), code.collect())
+        await asyncio.gather(_start(worker, timeout_s), code.collect())
         if recorded.calls is None:
             reports = await code.trace(fixed)
             recorded.calls = [call for report in reports.values() for call in _read_calls(report)]
@@ -263,6 +263,12 @@ async def _open_trial_versions(
             unrepeatable=_find_unrepeatable(calls),
             repeated=frozenset(call for call, count in counts.items() if count > 1),
         )
+
+
+async def _start(worker: TrialWorker, timeout_s: float) -> None:
+    """Start a process that only makes calls."""
+    await worker.start()
+    await worker.configure(timeout_s)
 
 
 def _find_unrepeatable(recorded: Sequence[ObservedCall]) -> frozenset[tuple[str, str]] | None:

@@ -63,6 +63,14 @@ class TrialWorker:
         self._channel = None
         await self._stack.aclose()
 
+    async def configure(self, timeout_s: float) -> None:
+        """Load pytest's configuration and the outer `conftest.py` files in a fork of the process.
+
+        Later calls of functions need not do so again. They work, too, if this fails.
+        """
+        await self._send({"op": "configure"})
+        await self._receive(timeout_s)
+
     async def collect(
         self, *, trace: bool, timeout_s: float, files: Sequence[str] = ()
     ) -> CollectionReport | None:

@@ -90,7 +90,7 @@ class TrialServer:
 
     def _answer(self, command: dict[str, Any]) -> bool:
         """Answer a request; return true in a fork that continues as pytest."""
-        if command["op"] == "collect":
+        if command["op"] in ("collect", "configure"):
             return self._start_next(command)
         if command["op"] == "set_files":
             self._files, self._tracer = ProjectFiles(command["texts"]), Tracer(command["files"])
@@ -210,10 +210,12 @@ class TrialServer:
 
         The process that has configured pytest stays here and serves requests.
         """
-        if self._task["op"] == "collect":
+        if self._task["op"] in ("collect", "configure"):
             self._requests = self._task["requests"]
             self._forks.connections.append(self._requests)
-            if not self._start_next(self._task):
+            if self._task["op"] == "configure":
+                self._connection.write({})
+            if self._task["op"] == "configure" or not self._start_next(self._task):
                 self._tracer.stop()
                 sys.dont_write_bytecode = True
                 self._requests.write({"imported": find_imported_files()})
@@ -275,7 +277,9 @@ class TrialServer:
             "traceback": self._traceback,
         }
         self._connection.write({**report, **self._tracer.take()})
-        tracer = Tracer([*self._tracer.lines])  # what the collection called is no state in which a test begins
+        tracer = Tracer(
+            [*self._tracer.lines]
+        )  # what the collection called is no state in which a test begins
         requests = self._task["requests"]
         requests.write({})
         forks = Forks(self._connection, requests)
