@@ -44,7 +44,9 @@ def committed(healed: HealedProject, tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.org\n")
-    git(healed.root, "init", "-q", "-b", "main")
+    git(
+        healed.root, "init", "-q", "-b", "main", "--template="
+    )  # its example hooks would be copied at each step
     git(healed.root, "add", ".")
     git(healed.root, "commit", "-qm", "first")
     return healed
