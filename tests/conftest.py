@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import uuid
 from collections import Counter
@@ -53,6 +54,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         limits[item.path] += get_time_limit(item)
     items.sort(key=lambda item: (-limits[item.path], item.path))
+
+
+def pytest_collection_finish() -> None:
+    """Exempt the collected tests from garbage collection.
+
+    They are 770,000 objects. Visiting them took 11 of the 39 s of CPU time of 1,500 light tests, and takes 3 s so.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def get_time_limit(item: pytest.Item) -> int:
