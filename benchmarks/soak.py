@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -224,8 +224,8 @@ async def run_soak(soak: Soak, clients: int, file: Path) -> dict[str, Any]:
     remaining = {run["run"]: run["outcome"] for run in listed["runs"]}
     return {
         "runs": len(soak.outcomes),
-        "outcomes": dict(Counter(soak.outcomes.values())),
-        "cancelled_by_clients": len(soak.cancelled),
+        "outcomes": _count_outcomes(soak.outcomes.keys() - soak.cancelled, soak),
+        "outcomes_if_cancelled": _count_outcomes(soak.cancelled, soak),
         "listed": listed["total"],
         "not_listed": sorted(soak.outcomes.keys() - remaining.keys())[:9]
         if listed["total"] <= 500
@@ -238,6 +238,10 @@ async def run_soak(soak: Soak, clients: int, file: Path) -> dict[str, Any]:
         "most_children": max((row.children for row in rows), default=0),
         "children_at_the_end": len(list(_descendants(soak.server.pid))),
     }
+
+
+def _count_outcomes(runs: Collection[str], soak: Soak) -> dict[str, int]:
+    return dict(Counter(soak.outcomes[run] for run in runs))
 
 
 def _compare_lives(rows: list[Row], name: str) -> dict[str, float]:
