@@ -39,6 +39,7 @@ class ZygotePool:
         self._changed = asyncio.Event()
         self._background_starts: set[asyncio.Task[None]] = set()
         self._prepared: dict[Hashable, list[asyncio.Task[None]]] = {}
+        self._first_in_line: Counter[Hashable] = Counter()  # runs that wait for a prepared zygote
         self._closed = False
 
     @asynccontextmanager
@@ -64,10 +65,10 @@ class ZygotePool:
         Raises:
             SandboxBroken: The pool was closed in the meantime.
         """
-        if preparing := self._prepared.get(key):
-            await asyncio.wait([preparing.pop(0)])
         may_wait = expensive and not start_next
-        zygote = self._take_idle(key) or (await self._wait_for_idle(key, may_be_long) if may_wait else None)
+        zygote = self._take_idle(key) or await self._wait_for_prepared(key)
+        if zygote is None and may_wait:
+            zygote = await self._wait_for_idle(key, may_be_long)
         if zygote is None:
             zygote = await self._start(key, start)
         self._busy_count[key] += 1
@@ -93,6 +94,24 @@ class ZygotePool:
         self._prepared[key] = tasks
         for _ in range(count):
             tasks.append(self._begin_start(key, start, after=tasks[-1] if tasks else None))
+
+    async def _wait_for_prepared(self, key: Hashable) -> Zygote | None:
+        """Wait until a zygote is ready that was prepared, or another one becomes idle; `None` if none was prepared."""
+        tasks = self._prepared.get(key)
+        if not tasks:
+            return None
+        preparing, zygote = tasks.pop(0), None
+        self._first_in_line[key] += 1
+        try:
+            while zygote is None and not preparing.done():
+                await self._wait_for_change_or(preparing)
+                zygote = self._take_idle(key)
+        finally:
+            self._first_in_line[key] -= 1
+            if not preparing.done():
+                tasks.insert(0, preparing)  # for the next run
+            self._notify_waiters()
+        return zygote or self._take_idle(key)
 
     def _begin_start(
         self, key: Hashable, start: ZygoteStarter, after: asyncio.Task[None] | None = None
@@ -156,17 +175,24 @@ class ZygotePool:
             return None
         while self._starting_count[key]:
             await self._changed.wait()
-            if (zygote := self._take_idle(key)) is not None:
+            if not self._first_in_line[key] and (zygote := self._take_idle(key)) is not None:
                 return zygote
         try:
             async with asyncio.timeout(self._start_duration_s.get(key, 0.0)):
                 while self._busy_count[key]:
                     await self._changed.wait()
-                    if (zygote := self._take_idle(key)) is not None:
+                    if not self._first_in_line[key] and (zygote := self._take_idle(key)) is not None:
                         return zygote
         except TimeoutError:
             pass
         return None
+
+    async def _wait_for_change_or(self, task: asyncio.Task[None]) -> None:
+        changing = asyncio.ensure_future(self._changed.wait())
+        try:
+            await asyncio.wait([task, changing], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            changing.cancel()
 
     def _notify_waiters(self) -> None:
         self._changed.set()
