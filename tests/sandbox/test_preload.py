@@ -302,7 +302,8 @@ async def test_interpreters_are_prepared_one_after_the_other(sandbox: Bubblewrap
     slow_preload = (
         f"import time; began = time.monotonic(); time.sleep(1); {MARK_AS_FORKED}; sys.began = began"
     )
-    request = replace(program_request("import sys; print(sys.began)"), preload=slow_preload)
+    program = "import sys, time; time.sleep(4); print(sys.began)"
+    request = replace(program_request(program), preload=slow_preload)
     requested_s = time.monotonic()
     await sandbox.prepare_runs(replace(request, files={}), 2)
     results = await asyncio.gather(sandbox.run(request), sandbox.run(request))
