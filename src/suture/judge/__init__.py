@@ -9,7 +9,9 @@ Each name here is loaded when it is first used, because what starts a project's 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from suture.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from suture.judge.extraction.call_examples import extract_calls, find_unread_calls
@@ -52,32 +54,26 @@ __all__ = [
     "triage_failures",
 ]
 
-_MODULES = {
-    "RerunFailures": "triage",
-    "Suite": "suite",
-    "TriageResult": "triage",
-    "check_candidate": "verdicts",
-    "extract_asserts": "extraction.doctest_examples",
-    "extract_calls": "extraction.call_examples",
-    "extract_examples": "extraction.prose_examples",
-    "find_protected_files": "protected_files",
-    "find_protected_paths": "protected_files",
-    "find_tidiable_files": "protected_files",
-    "find_unread_calls": "extraction.call_examples",
-    "find_unread_examples": "extraction.prose_examples",
-    "grade_program": "verdicts",
-    "has_endless_loops": "triage",
-    "is_dependency_file": "protected_files",
-    "prepare_suite": "suite",
-    "triage_endless_tests": "triage",
-    "triage_failures": "triage",
-}
-"""The module of this package that defines each public name."""
-
-
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
-    if name not in _MODULES:
-        raise AttributeError(f"module 'suture.judge' has no attribute {name!r}")
-    return getattr(import_module(f"suture.judge.{_MODULES[name]}"), name)
+__getattr__ = lazy_exports(
+    __name__,
+    {
+        "RerunFailures": "suture.judge.triage",
+        "Suite": "suture.judge.suite",
+        "TriageResult": "suture.judge.triage",
+        "check_candidate": "suture.judge.verdicts",
+        "extract_asserts": "suture.judge.extraction.doctest_examples",
+        "extract_calls": "suture.judge.extraction.call_examples",
+        "extract_examples": "suture.judge.extraction.prose_examples",
+        "find_protected_files": "suture.judge.protected_files",
+        "find_protected_paths": "suture.judge.protected_files",
+        "find_tidiable_files": "suture.judge.protected_files",
+        "find_unread_calls": "suture.judge.extraction.call_examples",
+        "find_unread_examples": "suture.judge.extraction.prose_examples",
+        "grade_program": "suture.judge.verdicts",
+        "has_endless_loops": "suture.judge.triage",
+        "is_dependency_file": "suture.judge.protected_files",
+        "prepare_suite": "suture.judge.suite",
+        "triage_endless_tests": "suture.judge.triage",
+        "triage_failures": "suture.judge.triage",
+    },
+)

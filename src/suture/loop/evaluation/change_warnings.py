@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import (
@@ -33,13 +34,15 @@ from suture.judge.signs.lazy_tree_signs import find_lazy_tree_signs
 from suture.judge.signs.tree_signs import collect_tree_literals, find_tree_warnings
 from suture.judge.signs.tree_special_cases import find_tree_special_cases
 from suture.judge.suite import Suite
-from suture.loop.context import RunContext
 from suture.loop.evaluation.flaky_repairs import list_diagnoses
 from suture.loop.evaluation.repeated_runs import passed_only_once
 from suture.mutation import has_grammar
 from suture.project.languages import LANGUAGES, detect_file_languages
 from suture.project.languages.compiled.junit_xml import BUILD
 from suture.project.workspace import decode_text, overlay_candidate, unified_diff
+
+if TYPE_CHECKING:  # it imports the models and the search, which `suture judge` does not need
+    from suture.loop.context import RunContext
 
 DISTINCTIVE = re.compile(r'".{3,}"|-?\d{3,}(?:\.\d+)?|-?\d+\.\d{2,}', re.DOTALL)
 """Literals of a test of JavaScript, TypeScript or Go that are significant if the code contains them: in many honest

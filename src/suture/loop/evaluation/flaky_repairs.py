@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from suture.core.ledger import last_payload
 from suture.core.ledger.kinds import FlakyRepairTried, FlakyTestsInvestigated
@@ -20,9 +21,11 @@ from suture.core.records.flakiness import (
 from suture.judge import Suite
 from suture.judge.triage import AdverseRun, FlakyTestRunner, get_test_source, list_adverse_runs
 from suture.judge.tuning import MIN_FRESH_RUN_TIMEOUT_S, RERUN_TIMEOUT_FACTOR
-from suture.loop.context import RunContext
 from suture.loop.evaluation.flaky_tests import overlay_unprotected
 from suture.loop.tuning import FLAKY_REPAIR_SHARE, MIN_CLEAN_SHARE
+
+if TYPE_CHECKING:  # it imports the models and the search, which `suture judge` does not need
+    from suture.loop.context import RunContext
 
 FLAKY_TASK = (
     "Correct the code so that this test passes in every run. Your change must pass in random orders, alone and "

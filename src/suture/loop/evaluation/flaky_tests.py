@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from suture.core.ledger import first_payload, last_payload
 from suture.core.ledger.kinds import CandidateChecked, FlakyTestsInvestigated, SearchFinished
 from suture.core.records import Candidate, CheckOutcome, Verdict, VerdictNote
 from suture.judge import Suite, find_protected_files
 from suture.judge.triage import rerun_flaky_tests
-from suture.loop.context import RunContext
 from suture.loop.tuning import MAX_FLAKY_SHARE
 from suture.project.workspace import overlay_candidate
+
+if TYPE_CHECKING:  # it imports the models and the search, which `suture judge` does not need
+    from suture.loop.context import RunContext
 
 
 async def excuse_flaky_tests(

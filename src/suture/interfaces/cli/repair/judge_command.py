@@ -85,6 +85,8 @@ class ReportOptions:
 
     def refuse_links(self, checkout: Path) -> None:
         """Refuse files that a link in the checkout would redirect."""
+        if not self.paths:  # the import takes a quarter of a second
+            return
         from suture.interfaces.ci.report_files import refuse_linked_file
 
         for path in self.paths:
@@ -92,6 +94,8 @@ class ReportOptions:
 
     def write(self, judgement: Judgement, settings: Settings, checkout: Path) -> None:
         """Write the files that the options name, except for the certificate, which the judgement writes."""
+        if not self.paths:
+            return
         from suture.interfaces.ci.judgement_reports import render_judgement_junit, render_judgement_sarif
         from suture.interfaces.ci.report_files import write_report_file
         from suture.interfaces.ci.test_result_statement import render_statement
@@ -209,7 +213,6 @@ def judge(
         run_sync(watch_judgements(Path(path), make_options(), explain=explain))
         return
     from suture.core.records.finding_text import render_reasons
-    from suture.interfaces.ci.judgement_reports import render_markdown
     from suture.interfaces.narrative.judgement_text import judgement_as_json, render_judgement
 
     reports.write(judgement, settings, Path(path))
@@ -222,6 +225,8 @@ def judge(
     if as_json:
         print_json(judgement_as_json(judgement))
     elif markdown:
+        from suture.interfaces.ci.judgement_reports import render_markdown
+
         print_lines(render_markdown(judgement))
     else:
         print_lines(render_judgement(judgement, explain=explain))
@@ -279,9 +284,13 @@ def print_step(step: JudgeStep) -> None:
 def live_steps() -> Iterator[Callable[[JudgeStep], None]]:
     """Yield a function that shows a step; on a terminal in a line that moves and is erased in the end."""
     with show_activity("reading the change") as show:
-        from suture.interfaces.narrative.judgement_text import STEP_TEXTS  # slow to import
 
-        yield lambda step: show(STEP_TEXTS[step])
+        def show_step(step: JudgeStep) -> None:
+            from suture.interfaces.narrative.judgement_text import STEP_TEXTS  # slow to import
+
+            show(STEP_TEXTS[step])
+
+        yield show_step
 
 
 def print_lines(text: str) -> None:
