@@ -11,9 +11,9 @@ from pathlib import Path
 
 from suture.api.delivery.deliver import choose_delivery, require_deliverable, require_no_overwrite
 from suture.api.delivery.transactions import recover_interrupted_changes
-from suture.core.interruption import run_in_daemon_thread
 from suture.api.options import HealOptions, WriteOptions
 from suture.api.run_lifecycle import execute_run, load_replies, open_run_models
+from suture.core.interruption import run_in_daemon_thread
 from suture.core.ledger import Event
 from suture.core.records import Result, Task
 from suture.core.settings import Settings, load_settings

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from suture.api.heal_and_solve import solve
-from suture.core.interruption import run_sync
 from suture.api.options import WriteOptions
 from suture.api.past_runs import fork_from_iteration, load_recorded_run
+from suture.core.interruption import run_sync
 from suture.core.records import Result, render_reason
 from suture.core.settings import flags_from_arguments, load_settings
 from suture.errors import UsageError

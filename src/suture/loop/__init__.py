@@ -18,7 +18,6 @@ from suture.core.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from suture.loop.context import RunContext
-    from suture.loop.open_run import open_run
     from suture.loop.recipes.recipe_files import (
         describe_recipe,
         list_installed_recipes,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     )
     from suture.loop.recipes.recipe_schema import Recipe
     from suture.loop.resume.recorded_run import RecordedRun, Replay, read_recorded_run
+    from suture.loop.run_opening import open_run
     from suture.loop.run_spec import RunSpec
 
 __all__ = [
@@ -57,7 +57,7 @@ __getattr__ = lazy_exports(
         "list_installed_recipes": "suture.loop.recipes.recipe_files",
         "list_recipes": "suture.loop.recipes.recipe_files",
         "load_recipe": "suture.loop.recipes.recipe_files",
-        "open_run": "suture.loop.open_run",
+        "open_run": "suture.loop.run_opening",
         "read_recorded_run": "suture.loop.resume.recorded_run",
         "render_recipe_toml": "suture.loop.recipes.recipe_files",
     },

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,6 @@ if TYPE_CHECKING:  # slow to import; the first line must be on the screen before
     from suture.core.settings import LoadedSettings, Settings
     from suture.core.settings.schema import ProposerSettings
     from suture.interfaces.cli.terminal.command_options import Detail, OutputOptions
-    from suture.interfaces.cli.terminal.run_progress import RunProgress
 
 
 def _describe_model(settings: Settings) -> str:
@@ -122,11 +120,21 @@ def _last_lines(result: Result, settings: Settings, folder: RunFolder, detail: D
         yield from warning_lines(result)
 
 
+RUN_MODULES = (
+    "suture.interfaces.cli.terminal.run_progress",
+    "suture.interfaces.cli.repair.review_command",
+    "suture.models",
+    "suture.search",
+    "suture.api.heal_and_solve",
+)
+"""What a run needs and takes long to import."""
+
+
 async def _execute(
     start: Callable[..., Coroutine[Any, Any, Result]],
-    progress: RunProgress,
     settings: Settings,
     project: tuple[Path, str | None] | None,
+    detail: Detail,
 ) -> Result:
     """Execute a run, and show its progress; the arguments are as for `run_and_report`."""
     from suture.core.interruption import run_in_daemon_thread
@@ -137,12 +145,18 @@ async def _execute(
             from suture.judge.runners.early_start import open_early_sandbox
 
             options["sandbox"] = await stack.enter_async_context(open_early_sandbox(settings, *project))
-        await run_in_daemon_thread(partial(import_module, "suture.api"))
+        # In a thread, so that the event loop can start the sandbox in the meantime.
+        await run_in_daemon_thread(lambda: [import_module(name) for name in RUN_MODULES])
         from suture.interfaces.cli.repair.review_command import terminal_reviewer
+        from suture.interfaces.cli.terminal.run_progress import RunProgress
         from suture.models import listen_to_replies
         from suture.search import listen_to_search
 
-        with listen_to_replies(progress.show_reply), listen_to_search(progress.show_search):
+        with (
+            RunProgress(settings.budget, detail) as progress,
+            listen_to_replies(progress.show_reply),
+            listen_to_search(progress.show_search),
+        ):
             return await start(on_event=progress, on_review=terminal_reviewer(progress), **options)
 
 
@@ -174,20 +188,18 @@ def run_and_report(
             print_note(line)
     from suture.core.interruption import run_sync
     from suture.core.ledger import find_run, load_result
-    from suture.interfaces.cli.terminal.run_progress import RunProgress
-    from suture.interfaces.narrative.exit_codes import EXIT_CODES
 
-    with RunProgress(settings.budget, detail) as progress:
-        delivery_error = None
-        try:
-            result = run_sync(_execute(start, progress, settings, project))
-        except SutureError as fault:
-            if not fault.run_id:
-                raise _add_continuation_hint(fault) from fault.__cause__
-            delivery_error = fault
-            written_result = load_result(find_run(settings.paths.home, fault.run_id))
-            assert written_result is not None  # a delivery starts only after the result is written
-            result = written_result
+    delivery_error = None
+    try:
+        result = run_sync(_execute(start, settings, project, detail))
+    except SutureError as fault:
+        if not fault.run_id:
+            raise _add_continuation_hint(fault) from fault.__cause__
+        delivery_error = fault
+        written_result = load_result(find_run(settings.paths.home, fault.run_id))
+        assert written_result is not None  # a delivery starts only after the result is written
+        result = written_result
+    from suture.interfaces.narrative.exit_codes import EXIT_CODES
     from suture.interfaces.narrative.result_text import applied_files, result_as_json, result_output
 
     folder = find_run(settings.paths.home, result.run_id)

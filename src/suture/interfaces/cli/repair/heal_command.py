@@ -182,9 +182,7 @@ def heal(
         return heal_project(Path(path), heal_options)
 
     announces = _may_hold_code(Path(path))
-    run_and_report(
-        start, loaded, kind="heal", output=output, announces=announces, project=(project, test)
-    )
+    run_and_report(start, loaded, kind="heal", output=output, announces=announces, project=(project, test))
 
 
 def _may_hold_code(path: Path) -> bool:
