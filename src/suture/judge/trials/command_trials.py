@@ -224,7 +224,7 @@ async def compare_calls(
                     break
                 report = await worker.call(proposal, number, calls, call_cpu_s, left_s)
                 answers = decode_answers(report.answers[: len(calls)]) if report is not None else None
-                if answers is not None:
+                if answers is not None and len(answers) == len(calls):  # otherwise a call has ended the process
                     answered[number] = answers
                     if is_enough(answered):
                         break

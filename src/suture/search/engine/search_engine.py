@@ -155,7 +155,10 @@ class _Search:
         self._use_candidates(ordered)
         singles = iter(ordered.singles)
         await self._try(self._turns.interleave(singles))
-        while self._continues() and self._start_extending(singles_are_over=True):
+        # The extension of a start may also have ended just now, after the last candidate was taken.
+        while self._continues() and (
+            self._start_extending(singles_are_over=True) or self._turns.has_compounds
+        ):
             await self._turns.wait_until_extended()
             await self._try(self._turns.interleave(singles))
         if self._adapter.tries_pairs and self._continues():

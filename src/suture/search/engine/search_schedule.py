@@ -156,6 +156,11 @@ class Turns:
             yield from batch
             is_over = not batch and (compound is None or until())
 
+    @property
+    def has_compounds(self) -> bool:
+        """Whether compound changes wait to be tried."""
+        return self._compounds.has_waiting
+
     def _is_late(self) -> bool:
         """Return whether compound changes are due as often as single changes."""
         return self._result.tried_count >= tuning.COMPOUND_AFTER

@@ -151,6 +151,11 @@ class CompoundQueue:
         self._most_passing = max(self._most_passing, trial.passing)
         return True
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether compound changes wait to be tried."""
+        return bool(self._waiting)
+
     def has_promising_start(self) -> bool:
         """Return whether most of the failing tests pass with a start that has not been extended."""
         return any(start.trial.passing > start.trial.failing for start in self._starts)
