@@ -15,7 +15,7 @@ from suture.core.records import CheckOutcome, Language
 from suture.judge.runners.test_command import TestCommand
 from suture.judge.trials.command_trials import CandidateRunner, TrialReport
 from suture.judge.trials.trial_records import Proposal, Spectrum, TestRun, Trial
-from suture.mutation import apply_edits
+from suture.mutation import Edit, apply_edits
 from suture.search import (
     FailingProject,
     SearchLimits,
@@ -24,9 +24,11 @@ from suture.search import (
     find_repairs,
     listen_to_search,
 )
+from suture.search.engine.search_schedule import SearchClock, Turns
 from suture.search.languages.language_adapter import TrialSession
 from suture.search.languages.tree_adapter import get_adapter
 from suture.search.ordering.candidate_order import BaselineCandidates
+from suture.search.ranking.rivals import RivalQueue
 
 LANGUAGES: list[Language] = ["python", "javascript"]
 PATHS = {"python": "a.py", "javascript": "a.js"}
@@ -276,3 +278,38 @@ async def test_no_text_is_tried_twice() -> None:
     result = await search("python", runner, max_candidates=400)
 
     assert len(set(runner.tried)) == len(runner.tried) == result.tried_count
+
+
+async def test_compound_changes_that_are_ready_late_are_known_to_wait() -> None:
+    texts = {"a.py": CODE["python"]}
+    lines = {"a.py": frozenset(range(1, 4))}
+    tests = tuple(TestRun(id=name, outcome="failed", seconds=0.0, lines=lines) for name in TARGETS)
+    result = SearchResult(texts=texts)
+    result.spectrum = Spectrum(tests=tests, collected=TARGETS, target_tests=TARGETS)
+    limits = SearchLimits(max_seconds=60.0)
+    clock = SearchClock(limits, result, RivalQueue(lambda path, text, edits: None))
+    turns = Turns(result, clock, compound_after=0)
+    edits = (Edit(start=len("def f(a, b):\n    a = a "), end=len("def f(a, b):\n    a = a -"), text="+"),)
+    partial = Proposal(path="a.py", edits=edits, label="first", score=1.0, operators=())
+    trial = Trial(
+        passing=1,
+        failing=1,
+        broken=0,
+        is_plausible=False,
+        timed_out=False,
+        now_passing=frozenset(TARGETS[:1]),
+    )
+
+    async def trace_lines(proposal: Proposal) -> Any:
+        return {}
+
+    async def extend_start(start: Proposal, *_: Any) -> list[Proposal]:
+        return [replace(start, label="first; second")]
+
+    assert turns.record(partial, trial)
+    assert turns.start_extending(trace_lines, extend_start)
+    await turns.wait_until_extended()
+    assert not turns.start_extending(trace_lines, extend_start, singles_are_over=True)
+    assert turns.has_compounds  # the search goes on because of this
+    assert [proposal.label for proposal in turns.interleave(iter(()))] == ["first; second"]
+    assert not turns.has_compounds
