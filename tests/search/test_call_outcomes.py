@@ -85,6 +85,23 @@ async def test_repairs_that_fill_a_set_in_another_order_are_equal(
     assert answers[2][0] == "({0, 9}, (0,))"
 
 
+async def test_a_repair_that_ends_the_process_in_a_call_has_no_answers(
+    tmp_path: Path, sandbox: BubblewrapSandbox
+) -> None:
+    (tmp_path / "box.py").write_text(CODE)
+    (tmp_path / "test_box.py").write_text("from box import both\n\n\ndef test_both():\n    assert both(1)\n")
+    _, command = await prepare_python_suite(tmp_path, sandbox)
+    proposals = [
+        make_proposal("Box() for _ in range(n)", "__import__('os')._exit(0)"),
+        make_proposal("8", "9"),
+    ]
+    calls = [("box.py", "both", "(0,)"), ("box.py", "box", "(2,)")]
+
+    answers = await compare_calls(command, proposals, calls, {"box.py": CODE}, 100)
+
+    assert {number: len(given) for number, given in answers.items()} == {1: 2}
+
+
 class Holder:
     def __init__(self, value: object) -> None:
         self.value = value
