@@ -224,7 +224,8 @@ async def compare_calls(
                     break
                 report = await worker.call(proposal, number, calls, call_cpu_s, left_s)
                 answers = decode_answers(report.answers[: len(calls)]) if report is not None else None
-                if answers is not None and len(answers) == len(calls):  # otherwise a call has ended the process
+                # There are fewer if a call has ended the process.
+                if answers is not None and len(answers) == len(calls):
                     answered[number] = answers
                     if is_enough(answered):
                         break
