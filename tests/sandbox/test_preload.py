@@ -23,6 +23,8 @@ from suture.sandbox import (
     get_own_interpreter,
     mounts_for_interpreter,
 )
+from suture.sandbox.contract import Mount
+from suture.sandbox.zygote.zygote_pool import WarmRunner
 
 MARK_AS_FORKED = "import sys, statistics; sys.forked = True"
 RUN_LIMITS = ProgramLimits(wall_s=100, cpu_s=100)
@@ -352,3 +354,12 @@ async def test_a_long_run_waits_for_a_short_one_if_two_are_in_progress(sandbox: 
             second_name = await second.receive(60)
         short_name = (await running).stdout.strip()
     assert second_name == short_name != first_name
+
+
+def test_preparing_what_cannot_be_shown_is_no_error() -> None:
+    async def start(*_: Any) -> Any:
+        raise AssertionError("nothing is started")
+
+    runner = WarmRunner(get_own_interpreter())
+    mounts = [Mount(source="/nowhere/at/all", target="/packages")]
+    runner.prepare(program_request(""), mounts, start, 1)  # the run reports it

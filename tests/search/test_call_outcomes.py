@@ -66,12 +66,18 @@ def make_proposal(old: str, new: str) -> Proposal:
     return Proposal(path="box.py", edits=(edit,), label=new, score=1.0, operators=())
 
 
+async def prepare_box(folder: Path, sandbox: BubblewrapSandbox) -> TestCommand:
+    """Return the test command of `CODE`."""
+    (folder / "box.py").write_text(CODE)
+    (folder / "test_box.py").write_text("from box import both\n\n\ndef test_both():\n    assert both(1)\n")
+    _, command = await prepare_python_suite(folder, sandbox)
+    return command
+
+
 async def test_repairs_that_fill_a_set_in_another_order_are_equal(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    (tmp_path / "box.py").write_text(CODE)
-    (tmp_path / "test_box.py").write_text("from box import both\n\n\ndef test_both():\n    assert both(1)\n")
-    _, command = await prepare_python_suite(tmp_path, sandbox)
+    command = await prepare_box(tmp_path, sandbox)
     proposals = [
         make_proposal("{n, 8}", "{8, n}"),
         make_proposal("range(n)", "range(n + 0)"),
@@ -88,9 +94,7 @@ async def test_repairs_that_fill_a_set_in_another_order_are_equal(
 async def test_a_repair_that_ends_the_process_in_a_call_has_no_answers(
     tmp_path: Path, sandbox: BubblewrapSandbox
 ) -> None:
-    (tmp_path / "box.py").write_text(CODE)
-    (tmp_path / "test_box.py").write_text("from box import both\n\n\ndef test_both():\n    assert both(1)\n")
-    _, command = await prepare_python_suite(tmp_path, sandbox)
+    command = await prepare_box(tmp_path, sandbox)
     proposals = [
         make_proposal("Box() for _ in range(n)", "__import__('os')._exit(0)"),
         make_proposal("8", "9"),

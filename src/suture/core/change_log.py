@@ -64,9 +64,8 @@ def log_change(ledger_path: Path) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
     descriptor = os.open(run.parent.with_name(CHANGE_LOG), flags, 0o600)
     try:
-        if (
-            os.fstat(descriptor).st_size == 0
-        ):  # if two processes find this at once, there is a second such line
+        if os.fstat(descriptor).st_size == 0:
+            # If two processes find this at once, there is a second such line.
             lines = f"{secrets.token_hex(16)}\n".encode() + lines
         os.write(descriptor, lines)
         os.fsync(descriptor)  # a power cut must not lose the line of a change that is on disk

@@ -10,7 +10,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -293,12 +293,12 @@ class WarmRunner:
     ) -> None:
         """Start the zygotes that so many runs of similar requests will need; other arguments are as for `start_run`.
 
-        Raises:
-            SandboxNotStarted: A folder that is to be shown does not exist.
+        What cannot be started is an error only of the run that needs it.
         """
         spec = next(self._suitable_specs(request))
-        key = (size_key, _identify_mounts(mounts), spec)
-        self._zygotes.prepare(key, partial(start, mounts, spec), count)
+        with suppress(SandboxNotStarted):  # a folder that is to be shown does not exist
+            key = (size_key, _identify_mounts(mounts), spec)
+            self._zygotes.prepare(key, partial(start, mounts, spec), count)
 
     @asynccontextmanager
     async def start_run(

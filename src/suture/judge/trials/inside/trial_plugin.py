@@ -277,9 +277,8 @@ class TrialServer:
             "traceback": self._traceback,
         }
         self._connection.write({**report, **self._tracer.take()})
-        tracer = Tracer(
-            [*self._tracer.lines]
-        )  # what the collection called is no state in which a test begins
+        # A new one: what the collection called is no state in which a test begins.
+        tracer = Tracer([*self._tracer.lines])
         requests = self._task["requests"]
         requests.write({})
         forks = Forks(self._connection, requests)
